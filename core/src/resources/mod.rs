@@ -1,0 +1,2 @@
+//! Resources.
+pub mod settings;

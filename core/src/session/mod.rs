@@ -1,0 +1,5 @@
+//! Sessions.
+pub mod files;
+pub mod serialise;
+pub mod stats;
+pub mod thinking;
