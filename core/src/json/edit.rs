@@ -105,3 +105,55 @@ fn layout(object: &[u8]) -> Result<Layout, SyntaxError> {
     scanner.finish()?;
     Ok(layout)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replace(object: &str, key: &str, value: &str) -> String {
+        String::from_utf8(replace_member(object.as_bytes(), key, value.as_bytes())).unwrap()
+    }
+
+    fn remove(object: &str, key: &str) -> String {
+        String::from_utf8(remove_member(object.as_bytes(), key).clone()).unwrap()
+    }
+
+    #[test]
+    fn a_value_is_replaced_in_place() {
+        let object = " { \"b\" : 1.0, \"a\":{\"a\":2} ,\n\"c\":[] } ";
+        assert_eq!(replace(object, "a", "null"), " { \"b\" : 1.0, \"a\":null ,\n\"c\":[] } ");
+        assert_eq!(replace(object, "b", "\"x\""), " { \"b\" : \"x\", \"a\":{\"a\":2} ,\n\"c\":[] } ");
+    }
+
+    #[test]
+    fn s6_the_last_of_equal_names_is_replaced() {
+        assert_eq!(replace(r#"{"a":1,"\u0061":2,"b":3}"#, "a", "9"), r#"{"a":1,"\u0061":9,"b":3}"#);
+    }
+
+    #[test]
+    fn a_missing_member_is_added_at_the_end() {
+        assert_eq!(replace("{}", "a\n", "1"), r#"{"a\n":1}"#);
+        assert_eq!(replace(" { } ", "a", "1"), r#" {"a":1 } "#);
+        assert_eq!(replace("{\n \"b\":1\n}", "a", "2"), "{\n \"b\":1,\"a\":2\n}");
+    }
+
+    #[test]
+    fn all_of_equal_names_are_removed() {
+        let object = r#"{"a":1, "b" : 2 ,"a":3,"c":[ 4 ],"\u0061":{} }"#;
+        assert_eq!(remove(object, "a"), r#"{ "b" : 2 ,"c":[ 4 ] }"#);
+        assert_eq!(remove(object, "b"), r#"{"a":1,"a":3,"c":[ 4 ],"\u0061":{} }"#);
+        assert_eq!(remove(object, "x"), object);
+        assert_eq!(remove(r#"{"a":1}"#, "a"), "{}");
+        assert_eq!(remove(r#"{"a":1,"a":2}"#, "a"), "{}");
+        assert_eq!(remove("{\n \"a\":1,\n \"b\":2\n}", "b"), "{\n \"a\":1\n}");
+        assert_eq!(remove("{\n \"a\":1,\n \"b\":2\n}", "a"), "{\n \"b\":2\n}");
+    }
+
+    #[test]
+    fn what_is_not_an_object_stays() {
+        for text in ["", "[]", "{\"a\":1", "{\"a\":1}x", "{\"a\":1,}", "nul"] {
+            assert_eq!(replace(text, "a", "2"), text);
+            assert_eq!(remove(text, "a"), text);
+        }
+    }
+}

@@ -165,3 +165,73 @@ fn copy_string(literal: &[u8], out: &mut Vec<u8>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn view(text: &[u8]) -> (bool, String) {
+        let view = to_serde(text);
+        assert!(serde_json::from_str::<Value>(&view).is_ok(), "{view}");
+        (matches!(view, Cow::Borrowed(_)), view.into_owned())
+    }
+
+    #[test]
+    fn an_ordinary_text_is_borrowed() {
+        let texts =
+            [r#"{ "a" : "\u00e9\ud83c\udf75\\ud800" , "b":[1.50,-0,1e9,12345678901234567890123]}"#, "\"$serde\"", "1"];
+        for text in texts {
+            assert_eq!(view(text.as_bytes()), (true, text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn s51_invalid_utf8_is_replaced() {
+        assert_eq!(view(b"{\"a\xff\":\"\xc3\"}"), (false, "{\"a\u{fffd}\":\"\u{fffd}\"}".to_owned()));
+    }
+
+    #[test]
+    fn s3_lone_surrogates_are_replaced() {
+        let text = br#"{"\ud800":["\uDC00\n\"","\ud83c\udf75\\ud800"]}"#;
+        let expected = "{\"\\ufffd\":[\"\\ufffd\\n\\\"\",\"\\ud83c\\udf75\\\\ud800\"]}";
+        assert_eq!(view(text), (false, expected.to_owned()));
+        let mixed = br#""\ud800\u001f\u0022\u00e9\ud83c\udf75""#;
+        assert_eq!(parse(mixed), Some(json!("\u{fffd}\u{1f}\"é🍵")));
+    }
+
+    #[test]
+    fn too_deep_values_are_null() {
+        let nested = |depth: usize, inside: &str| format!("{}{inside}{}", "[".repeat(depth), "]".repeat(depth));
+        let allowed = nested(MAX_DEPTH, "1");
+        assert_eq!(view(allowed.as_bytes()), (true, allowed));
+        let cut = nested(MAX_DEPTH, "null,2,null");
+        assert_eq!(view(nested(MAX_DEPTH, "[1,{\"a\":[3]}],2,{}").as_bytes()), (false, cut));
+        assert_eq!(view(nested(5000, "").as_bytes()), (false, nested(MAX_DEPTH, "null")));
+        // Braces inside strings are not depth.
+        assert!(view(format!("\"{}\"", "[{".repeat(500)).as_bytes()).0);
+    }
+
+    #[test]
+    fn numbers_beyond_a_double_are_null() {
+        let digits = "9".repeat(400);
+        let text = format!("[1e400,-1e400,{digits},1e308,0e999,1e-999,{}e99]", &digits[..250]);
+        assert_eq!(view(text.as_bytes()), (false, "[null,null,null,1e+308,0,0,null]".to_owned()));
+    }
+
+    #[test]
+    fn reserved_names_are_disarmed() {
+        let text = br#"{"$serde_json::private::RawValue":"{","a":"$serde_json::private::RawValue"}"#;
+        let value = parse(text).unwrap();
+        assert_eq!(value["\u{fffd}serde_json::private::RawValue"], "{");
+        assert_eq!(value["a"], "$serde_json::private::RawValue");
+        assert!(parse(br#"[{"\u0024serde_json::private\u003a:Number" : 1}]"#).is_some());
+    }
+
+    #[test]
+    fn only_json_is_parsed() {
+        assert_eq!(parse(b"{\"a\":1,\"a\":2}"), Some(json!({"a": 2})));
+        assert_eq!(parse(b"{\"a\":1"), None);
+        assert_eq!(parse(b""), None);
+    }
+}

@@ -241,3 +241,64 @@ fn write_body(out: &mut Vec<u8>, body: &[u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(source: &str, expected: &str) {
+        assert_eq!(String::from_utf8(rewrite(source.as_bytes())).unwrap(), expected);
+    }
+
+    /// The line of the conformance case a34, with its one deliberate difference: `big` keeps its digits.
+    #[test]
+    fn s2_s3_s4_s6_conformance_a34() {
+        let source = r#"{"type":"custom","customType":"nums","data":{"b":1.0,"a":1E3,"10":"ten","2":"two","big":12345678901234567890,"neg":-0,"tiny":1e-7,"huge":1e21,"f":0.1,"dup":1,"dup":2,"esc":"\u0041\/\u00e9\u2028\ud83c\udf75","lone":"\ud800x","ctl":"\u0001\b\t"},"id":"c1","parentId":null,"timestamp":"2025-01-15T09:00:01.000Z"}"#;
+        let expected = "{\"type\":\"custom\",\"customType\":\"nums\",\"data\":{\"2\":\"two\",\"10\":\"ten\",\"b\":1,\"a\":1000,\"big\":12345678901234567890,\"neg\":0,\"tiny\":1e-7,\"huge\":1e+21,\"f\":0.1,\"dup\":2,\"esc\":\"A/é\u{2028}🍵\",\"lone\":\"\\ud800x\",\"ctl\":\"\\u0001\\b\\t\"},\"id\":\"c1\",\"parentId\":null,\"timestamp\":\"2025-01-15T09:00:01.000Z\"}";
+        check(source, expected);
+        let in_javascript = expected.replace("12345678901234567890", "12345678901234567000");
+        assert_eq!(String::from_utf8(canonical(source.as_bytes())).unwrap(), in_javascript);
+    }
+
+    #[test]
+    fn s6_array_indices_come_first_in_ascending_order() {
+        check(
+            r#"{"b":1,"4294967294":2,"4294967295":3,"01":4,"10":5,"9":6,"-1":7,"0":8,"\u0031":9,"a":10,"1.0":11,"":12}"#,
+            r#"{"0":8,"1":9,"9":6,"10":5,"4294967294":2,"b":1,"4294967295":3,"01":4,"-1":7,"a":10,"1.0":11,"":12}"#,
+        );
+        check(r#"[{"x":[{"1":0,"0":{"y":1,"2":[]}}]},5]"#, r#"[{"x":[{"0":{"2":[],"y":1},"1":0}]},5]"#);
+    }
+
+    #[test]
+    fn s6_a_repeated_name_has_the_first_place_and_the_last_value() {
+        check(r#"{"a":1, "b":2 , "\u0061" : {"c":3,"c":4} ,"b":[5]}"#, r#"{"a":{"c":4},"b":[5]}"#);
+        check(r#"{"1":1,"0":{"z":0},"1":2}"#, r#"{"0":{"z":0},"1":2}"#);
+        check(r#"{"__proto__":1,"a":2,"__proto__":3}"#, r#"{"__proto__":3,"a":2}"#);
+        // Different lone surrogates are different names, though both decode to U+FFFD.
+        check(r#"{"\ud800":1,"\uD801":2,"\ufffd":3,"\uD800":4}"#, "{\"\\ud800\":4,\"\\ud801\":2,\"\u{fffd}\":3}");
+        let many: String = (0..40).map(|index| format!("\"k{}\":{index},", index % 20)).collect();
+        let last: Vec<_> = (0..20).map(|index| format!("\"k{index}\":{}", index + 20)).collect();
+        check(&format!("{{{}}}", many.trim_end_matches(',')), &format!("{{{}}}", last.join(",")));
+    }
+
+    #[test]
+    fn s3_escapes_take_their_shortest_form() {
+        check(
+            r#"["\u0022\u005c\u002F\/","\u0008\u0009\u000A\u000c\u000D\u0000\u001F","\u007f\u0080\u2029","\uD83C\uDF75\uD83C","\uDF75\uD83Cx"]"#,
+            "[\"\\\"\\\\//\",\"\\b\\t\\n\\f\\r\\u0000\\u001f\",\"\u{7f}\u{80}\u{2029}\",\"🍵\\ud83c\",\"\\udf75\\ud83cx\"]",
+        );
+    }
+
+    #[test]
+    fn s2_white_space_outside_strings_goes() {
+        check(" { \"a b\" : [ 1 ,\t{ } , [\n] , true ] ,\r \"c\" : null } ", "{\"a b\":[1,{},[],true],\"c\":null}");
+        check(" \"a\" ", "\"a\"");
+        check(" -0 ", "0");
+    }
+
+    #[test]
+    fn s51_invalid_utf8_is_kept_but_compared_as_replaced() {
+        assert_eq!(rewrite(b"{ \"\xff\":\"a\xc3\\n\" }"), b"{\"\xff\":\"a\xc3\\n\"}");
+        assert_eq!(canonical(b"{ \"\xff\":\"a\xc3\\n\" }"), canonical("{\"\u{fffd}\":\"a\u{fffd}\\n\"}".as_bytes()));
+    }
+}
