@@ -1,0 +1,237 @@
+//! A view of foreign JSON that `serde_json` reads without complaint.
+
+use super::number;
+use super::scan::{Sink, scan};
+use super::text::{Piece, decode_string, pieces, write_unicode_escape};
+use super::tokens::{self, Token};
+use memchr::memmem;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// How many containers may be open at once in what [`to_serde`] returns.
+pub const MAX_DEPTH: usize = 100;
+
+/// Names that begin so have a meaning of their own for `serde_json`.
+const RESERVED: &str = "$serde_json::private::";
+
+/// The text, changed only where `serde_json` would fail on valid JSON (and borrowed when nothing is):
+///
+/// * invalid UTF-8 and the escapes of lone surrogates are U+FFFD (S3, S51);
+/// * containers inside [`MAX_DEPTH`] others are `null`;
+/// * numbers too large for a double are `null`;
+/// * the `$` of a name that `serde_json` reserves for itself is U+FFFD.
+///
+/// Repeated names stay: a `serde_json::Value` takes the last, as JavaScript does, but a derived struct refuses them.
+/// A text that is not JSON stays not JSON.
+pub fn to_serde(text: &[u8]) -> Cow<'_, str> {
+    readable(text).unwrap_or_else(|| String::from_utf8_lossy(text))
+}
+
+/// The value of a JSON text, read through [`to_serde`]; `None` when it is not JSON.
+pub fn parse(text: &[u8]) -> Option<serde_json::Value> {
+    serde_json::from_str(&readable(text)?).ok()
+}
+
+/// [`to_serde`], or `None` when `text` is not JSON.
+fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
+    let text = String::from_utf8_lossy(text);
+    let bytes = text.as_bytes();
+    let mut survey = Survey {
+        text: bytes,
+        // Escapes of surrogates are rare, so strings are only looked into when there can be one.
+        surrogates: memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some(),
+        depth: 0,
+        change: false,
+    };
+    scan(bytes, &mut survey).ok()?;
+    if survey.change {
+        let changed = copy(bytes);
+        return Some(Cow::Owned(
+            String::from_utf8(changed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        ));
+    }
+    Some(text)
+}
+
+/// Finds out whether anything in a text has to change.
+struct Survey<'a> {
+    text: &'a [u8],
+    surrogates: bool,
+    depth: usize,
+    change: bool,
+}
+
+impl Sink for Survey<'_> {
+    fn open(&mut self, _object: bool, _at: usize) {
+        self.depth += 1;
+        self.change |= self.depth > MAX_DEPTH;
+    }
+
+    fn close(&mut self, _object: bool, _at: usize) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn key(&mut self, literal: Range<usize>) {
+        self.change |= self.text.get(literal.clone()).is_some_and(is_reserved);
+        self.string(literal);
+    }
+
+    fn string(&mut self, literal: Range<usize>) {
+        if self.surrogates && !self.change {
+            self.change = self.text.get(literal).is_some_and(has_lone_surrogate);
+        }
+    }
+
+    fn number(&mut self, literal: Range<usize>) {
+        self.change |= self.text.get(literal).is_some_and(is_extreme);
+    }
+}
+
+/// The text with its changes; it is valid.
+fn copy(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some((token, range)) = tokens::next(text, at..text.len()) {
+        at = range.end;
+        let literal = text.get(range).unwrap_or_default();
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match token {
+            Token::Open if depth == MAX_DEPTH + 1 => out.extend_from_slice(b"null"),
+            // The end of the container that was just written as null.
+            Token::Close if depth == MAX_DEPTH => {}
+            _ if depth > MAX_DEPTH => {}
+            Token::String if is_reserved(literal) && is_key(text, at) => copy_reserved(literal, &mut out),
+            Token::String => copy_string(literal, &mut out),
+            Token::Number if is_extreme(literal) => number::write_as_double(&mut out, literal),
+            _ => out.extend_from_slice(literal),
+        }
+    }
+    out
+}
+
+fn has_lone_surrogate(literal: &[u8]) -> bool {
+    pieces(literal).any(|piece| matches!(piece, Piece::Lone(_)))
+}
+
+/// May the number be too large for a double? Hardly any is: it takes more than a hundred digits or an exponent of
+/// three.
+fn is_extreme(literal: &[u8]) -> bool {
+    if literal.len() < 4 {
+        return false;
+    }
+    let exponent = literal.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    literal.len() > 100 || (exponent > 2 && literal.iter().any(|byte| matches!(byte, b'e' | b'E')))
+}
+
+/// A name, with its quotes, that `serde_json` would not take as a name.
+fn is_reserved(literal: &[u8]) -> bool {
+    let Some(body) = literal.get(1..) else { return false };
+    match body.first() {
+        Some(b'$') | Some(b'\\') if body.len() > RESERVED.len() => {
+            body.starts_with(RESERVED.as_bytes())
+                || (memchr::memchr(b'\\', body).is_some()
+                    && decode_string(literal).is_some_and(|name| name.starts_with(RESERVED)))
+        }
+        _ => false,
+    }
+}
+
+/// Is the string that ends at `end` a member's name?
+fn is_key(text: &[u8], end: usize) -> bool {
+    tokens::next(text, end..text.len()).is_some_and(|(_, range)| text.get(range) == Some(b":"))
+}
+
+fn copy_reserved(literal: &[u8], out: &mut Vec<u8>) {
+    let name = decode_string(literal).unwrap_or_default().replacen('$', "\u{fffd}", 1);
+    super::write_string(out, &name);
+}
+
+/// Copies a literal; each unpaired surrogate's escape becomes that of U+FFFD.
+fn copy_string(literal: &[u8], out: &mut Vec<u8>) {
+    if memmem::find(literal, b"\\u").is_none() || !has_lone_surrogate(literal) {
+        return out.extend_from_slice(literal);
+    }
+    for piece in pieces(literal) {
+        match piece {
+            Piece::Plain(bytes) => out.extend_from_slice(bytes),
+            Piece::Char(char) if char.is_ascii() => super::text::write_escaped(out, char as u8),
+            Piece::Char(char) => super::text::push_char(out, char),
+            Piece::Lone(_) => write_unicode_escape(out, 0xfffd),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn view(text: &[u8]) -> (bool, String) {
+        let view = to_serde(text);
+        assert!(serde_json::from_str::<Value>(&view).is_ok(), "{view}");
+        (matches!(view, Cow::Borrowed(_)), view.into_owned())
+    }
+
+    #[test]
+    fn an_ordinary_text_is_borrowed() {
+        let texts =
+            [r#"{ "a" : "\u00e9\ud83c\udf75\\ud800" , "b":[1.50,-0,1e9,12345678901234567890123]}"#, "\"$serde\"", "1"];
+        for text in texts {
+            assert_eq!(view(text.as_bytes()), (true, text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn s51_invalid_utf8_is_replaced() {
+        assert_eq!(view(b"{\"a\xff\":\"\xc3\"}"), (false, "{\"a\u{fffd}\":\"\u{fffd}\"}".to_owned()));
+    }
+
+    #[test]
+    fn s3_lone_surrogates_are_replaced() {
+        let text = br#"{"\ud800":["\uDC00\n\"","\ud83c\udf75\\ud800"]}"#;
+        let expected = "{\"\\ufffd\":[\"\\ufffd\\n\\\"\",\"\\ud83c\\udf75\\\\ud800\"]}";
+        assert_eq!(view(text), (false, expected.to_owned()));
+        let mixed = br#""\ud800\u001f\u0022\u00e9\ud83c\udf75""#;
+        assert_eq!(parse(mixed), Some(json!("\u{fffd}\u{1f}\"é🍵")));
+    }
+
+    #[test]
+    fn too_deep_values_are_null() {
+        let nested = |depth: usize, inside: &str| format!("{}{inside}{}", "[".repeat(depth), "]".repeat(depth));
+        let allowed = nested(MAX_DEPTH, "1");
+        assert_eq!(view(allowed.as_bytes()), (true, allowed));
+        let cut = nested(MAX_DEPTH, "null,2,null");
+        assert_eq!(view(nested(MAX_DEPTH, "[1,{\"a\":[3]}],2,{}").as_bytes()), (false, cut));
+        assert_eq!(view(nested(5000, "").as_bytes()), (false, nested(MAX_DEPTH, "null")));
+        // Braces inside strings are not depth.
+        assert!(view(format!("\"{}\"", "[{".repeat(500)).as_bytes()).0);
+    }
+
+    #[test]
+    fn numbers_beyond_a_double_are_null() {
+        let digits = "9".repeat(400);
+        let text = format!("[1e400,-1e400,{digits},1e308,0e999,1e-999,{}e99]", &digits[..250]);
+        assert_eq!(view(text.as_bytes()), (false, "[null,null,null,1e+308,0,0,null]".to_owned()));
+    }
+
+    #[test]
+    fn reserved_names_are_disarmed() {
+        let text = br#"{"$serde_json::private::RawValue":"{","a":"$serde_json::private::RawValue"}"#;
+        let value = parse(text).unwrap();
+        assert_eq!(value["\u{fffd}serde_json::private::RawValue"], "{");
+        assert_eq!(value["a"], "$serde_json::private::RawValue");
+        assert!(parse(br#"[{"\u0024serde_json::private\u003a:Number" : 1}]"#).is_some());
+    }
+
+    #[test]
+    fn only_json_is_parsed() {
+        assert_eq!(parse(b"{\"a\":1,\"a\":2}"), Some(json!({"a": 2})));
+        assert_eq!(parse(b"{\"a\":1"), None);
+        assert_eq!(parse(b""), None);
+    }
+}
