@@ -32,6 +32,51 @@ pub(super) fn padded(bytes: &[u8]) -> Block {
     block
 }
 
+/// Appends `bytes`, except for those that `stop` finds: there `replace` is called with the rest of the bytes, appends
+/// what it wants and says how many bytes that was for.
+///
+/// Whole blocks are copied and what was too much is taken back: text has something to stop at every few bytes, and
+/// this way no copy has a length that varies.
+#[inline]
+pub(super) fn copy_replacing(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    stop: impl Fn(&Block) -> u32,
+    mut replace: impl FnMut(&mut Vec<u8>, &[u8]) -> usize,
+) {
+    let mut at = 0;
+    while let Some(whole) = bytes.get(at..).and_then(<[u8]>::first_chunk::<LEN>) {
+        let run = copy_run(out, whole, stop(whole), LEN);
+        at += run;
+        if run < LEN {
+            at += replace(out, bytes.get(at..).unwrap_or_default()).max(1);
+        }
+    }
+    // What is left, with enough behind it that every part of it is a whole block.
+    let tail = bytes.get(at..).unwrap_or_default();
+    let mut filled = [0; 2 * LEN];
+    filled[..LEN].copy_from_slice(&padded(tail));
+    let mut at = 0;
+    while let Some((rest, block)) = tail.get(at..).zip(filled.get(at..).and_then(<[u8]>::first_chunk::<LEN>)) {
+        let run = copy_run(out, block, stop(block), rest.len());
+        at += run;
+        if run == rest.len() {
+            break;
+        }
+        at += replace(out, rest.get(run..).unwrap_or_default()).max(1);
+    }
+}
+
+/// Appends the bytes of a block in front of the first of `stops` and of `len`; how many these are.
+#[inline]
+fn copy_run(out: &mut Vec<u8>, block: &Block, stops: u32, len: usize) -> usize {
+    let before = out.len();
+    let run = len.min(stops.trailing_zeros() as usize);
+    out.extend_from_slice(block);
+    out.truncate(before + run);
+    run
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(super) use sse2::{escape_masks, masks, special};
 
@@ -59,7 +104,8 @@ mod sse2 {
         unsafe { masks_sse2(block) }
     }
 
-    /// Bytes that may follow a backslash apart from quote and backslash themselves, and those of them that are `u`.
+    /// Bytes that may follow a backslash apart from quote and backslash themselves, and those of them that are `u` or
+    /// `/`, whose escapes are not the only form of what they stand for.
     #[inline]
     pub(in super::super) fn escape_masks(block: &Block) -> (u32, u32) {
         // SAFETY: SSE2 is part of the x86-64 baseline, so the processor has it.
@@ -117,12 +163,12 @@ mod sse2 {
     #[target_feature(enable = "sse2")]
     fn escape_masks_sse2(block: &Block) -> (u32, u32) {
         let halves = halves(block);
-        let letter = |v| {
+        let fixed = |v| {
             let line = _mm_or_si128(is(v, b'n'), is(v, b't'));
-            let rest = _mm_or_si128(_mm_or_si128(is(v, b'r'), is(v, b'/')), _mm_or_si128(is(v, b'b'), is(v, b'f')));
-            _mm_or_si128(_mm_or_si128(line, rest), is(v, b'u'))
+            _mm_or_si128(_mm_or_si128(line, is(v, b'r')), _mm_or_si128(is(v, b'b'), is(v, b'f')))
         };
-        (mask(letter, halves), mask(|v| is(v, b'u'), halves))
+        let other = mask(|v| _mm_or_si128(is(v, b'u'), is(v, b'/')), halves);
+        (mask(fixed, halves) | other, other)
     }
 }
 
@@ -150,11 +196,12 @@ mod portable {
         }
     }
 
-    /// Bytes that may follow a backslash apart from quote and backslash themselves, and those of them that are `u`.
+    /// Bytes that may follow a backslash apart from quote and backslash themselves, and those of them that are `u` or
+    /// `/`, whose escapes are not the only form of what they stand for.
     #[inline]
     pub(in super::super) fn escape_masks(block: &Block) -> (u32, u32) {
         let any = mask(block, |word| b"/bfnrtu".iter().fold(0, |found, byte| found | is(word, *byte)));
-        (any, mask(block, |word| is(word, b'u')))
+        (any, mask(block, |word| is(word, b'u') | is(word, b'/')))
     }
 
     /// The high bit of each byte of `flags(word)`, gathered for all words of the block.
@@ -200,7 +247,7 @@ mod tests {
                 let control = bit(&block, &|byte| byte < 0x20);
                 let letters = bit(&block, &|byte| b"/bfnrtu".contains(&byte));
                 let expected = Masks { quote, backslash, control };
-                let escapes = (letters, bit(&block, &|byte| byte == b'u'));
+                let escapes = (letters, bit(&block, &|byte| b"u/".contains(&byte)));
                 assert_eq!((masks(&block), escape_masks(&block)), (expected, escapes));
                 assert_eq!((portable::masks(&block), portable::escape_masks(&block)), (expected, escapes));
                 assert_eq!(special(&block), quote | backslash | control);

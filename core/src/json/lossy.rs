@@ -1,10 +1,14 @@
 //! A view of foreign JSON that `serde_json` reads without complaint.
 
+use super::block::LEN;
 use super::number;
-use super::scan::{Sink, scan};
-use super::text::{Piece, decode_string, pieces, write_unicode_escape};
+use super::scan::{Sink, scan_noting};
+use super::text::{
+    Escape, copy_body, decode_string, has_lone_surrogate, lossy, lossy_owned, push_char, write_escaped, write_string,
+    write_unicode_escape,
+};
 use super::tokens::{self, Token};
-use memchr::memmem;
+use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -24,7 +28,7 @@ const RESERVED: &str = "$serde_json::private::";
 /// Repeated names stay: a `serde_json::Value` takes the last, as JavaScript does, but a derived struct refuses them.
 /// A text that is not JSON stays not JSON.
 pub fn to_serde(text: &[u8]) -> Cow<'_, str> {
-    readable(text).unwrap_or_else(|| String::from_utf8_lossy(text))
+    readable(text).unwrap_or_else(|| lossy(text))
 }
 
 /// The value of a JSON text, read through [`to_serde`]; `None` when it is not JSON.
@@ -34,21 +38,13 @@ pub fn parse(text: &[u8]) -> Option<serde_json::Value> {
 
 /// [`to_serde`], or `None` when `text` is not JSON.
 fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
-    let text = String::from_utf8_lossy(text);
+    let text = lossy(text);
     let bytes = text.as_bytes();
-    let mut survey = Survey {
-        text: bytes,
-        // Escapes of surrogates are rare, so strings are only looked into when there can be one.
-        surrogates: memmem::find(bytes, b"\\ud").is_some() || memmem::find(bytes, b"\\uD").is_some(),
-        depth: 0,
-        change: false,
-    };
-    scan(bytes, &mut survey).ok()?;
-    if survey.change {
-        let changed = copy(bytes);
-        return Some(Cow::Owned(
-            String::from_utf8(changed).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-        ));
+    let mut survey = Survey { text: bytes, depth: 0, change: false };
+    let (_, reducible) = scan_noting(bytes, &mut survey).ok()?;
+    // Hardly any text has an escape of the kind that could be a lone surrogate, so few are read a second time.
+    if survey.change || (reducible && has_lone_surrogate(bytes)) {
+        return Some(Cow::Owned(lossy_owned(copy(bytes))));
     }
     Some(text)
 }
@@ -56,7 +52,6 @@ fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
 /// Finds out whether anything in a text has to change.
 struct Survey<'a> {
     text: &'a [u8],
-    surrogates: bool,
     depth: usize,
     change: bool,
 }
@@ -72,14 +67,7 @@ impl Sink for Survey<'_> {
     }
 
     fn key(&mut self, literal: Range<usize>) {
-        self.change |= self.text.get(literal.clone()).is_some_and(is_reserved);
-        self.string(literal);
-    }
-
-    fn string(&mut self, literal: Range<usize>) {
-        if self.surrogates && !self.change {
-            self.change = self.text.get(literal).is_some_and(has_lone_surrogate);
-        }
+        self.change |= self.text.get(literal).is_some_and(is_reserved);
     }
 
     fn number(&mut self, literal: Range<usize>) {
@@ -89,7 +77,7 @@ impl Sink for Survey<'_> {
 
 /// The text with its changes; it is valid.
 fn copy(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+    let mut out = Vec::with_capacity(text.len() + LEN);
     let mut depth = 0usize;
     let mut at = 0;
     while let Some((token, range)) = tokens::next(text, at..text.len()) {
@@ -105,17 +93,15 @@ fn copy(text: &[u8]) -> Vec<u8> {
             // The end of the container that was just written as null.
             Token::Close if depth == MAX_DEPTH => {}
             _ if depth > MAX_DEPTH => {}
-            Token::String if is_reserved(literal) && is_key(text, at) => copy_reserved(literal, &mut out),
-            Token::String => copy_string(literal, &mut out),
-            Token::Number if is_extreme(literal) => number::write_as_double(&mut out, literal),
+            Token::String { .. } if is_reserved(literal) && is_key(text, at) => copy_reserved(literal, &mut out),
+            Token::String { reducible: true } => copy_string(literal, &mut out),
+            Token::Number if is_extreme(literal) => {
+                out.extend_from_slice(number::as_double(literal, &mut ryu_js::Buffer::new()));
+            }
             _ => out.extend_from_slice(literal),
         }
     }
     out
-}
-
-fn has_lone_surrogate(literal: &[u8]) -> bool {
-    pieces(literal).any(|piece| matches!(piece, Piece::Lone(_)))
 }
 
 /// May the number be too large for a double? Hardly any is: it takes more than a hundred digits or an exponent of
@@ -134,7 +120,7 @@ fn is_reserved(literal: &[u8]) -> bool {
     match body.first() {
         Some(b'$') | Some(b'\\') if body.len() > RESERVED.len() => {
             body.starts_with(RESERVED.as_bytes())
-                || (memchr::memchr(b'\\', body).is_some()
+                || (memchr(b'\\', body).is_some()
                     && decode_string(literal).is_some_and(|name| name.starts_with(RESERVED)))
         }
         _ => false,
@@ -148,22 +134,19 @@ fn is_key(text: &[u8], end: usize) -> bool {
 
 fn copy_reserved(literal: &[u8], out: &mut Vec<u8>) {
     let name = decode_string(literal).unwrap_or_default().replacen('$', "\u{fffd}", 1);
-    super::write_string(out, &name);
+    write_string(out, &name);
 }
 
-/// Copies a literal; each unpaired surrogate's escape becomes that of U+FFFD.
+/// Copies a literal; when a surrogate is unpaired, with the escape of U+FFFD for it.
 fn copy_string(literal: &[u8], out: &mut Vec<u8>) {
-    if memmem::find(literal, b"\\u").is_none() || !has_lone_surrogate(literal) {
+    if !has_lone_surrogate(literal) {
         return out.extend_from_slice(literal);
     }
-    for piece in pieces(literal) {
-        match piece {
-            Piece::Plain(bytes) => out.extend_from_slice(bytes),
-            Piece::Char(char) if char.is_ascii() => super::text::write_escaped(out, char as u8),
-            Piece::Char(char) => super::text::push_char(out, char),
-            Piece::Lone(_) => write_unicode_escape(out, 0xfffd),
-        }
-    }
+    copy_body(out, literal, |out, escape| match escape {
+        Escape::Char(char @ ('"' | '\\' | '\0'..='\x1f')) => write_escaped(out, char as u8),
+        Escape::Char(char) => push_char(out, char),
+        Escape::Lone(_) => write_unicode_escape(out, 0xfffd),
+    });
 }
 
 #[cfg(test)]

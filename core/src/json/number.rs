@@ -7,30 +7,23 @@ pub(super) fn form(value: f64, buffer: &mut ryu_js::Buffer) -> &[u8] {
     if value.is_finite() { buffer.format_finite(value).as_bytes() } else { b"null" }
 }
 
-/// Appends a number literal in its JavaScript form, whatever digits are lost on the way.
-pub(super) fn write_as_double(out: &mut Vec<u8>, literal: &[u8]) {
-    if is_plain_integer(literal) {
-        out.extend_from_slice(literal);
-    } else {
-        out.extend_from_slice(form(value(literal), &mut ryu_js::Buffer::new()));
-    }
+/// The JavaScript form of a number literal, whatever digits are lost on the way.
+pub(super) fn as_double<'b>(literal: &'b [u8], buffer: &'b mut ryu_js::Buffer) -> &'b [u8] {
+    if is_plain_integer(literal) { literal } else { form(value(literal), buffer) }
 }
 
-/// Appends a number literal in its JavaScript form, or unchanged when that form is a different number.
-pub(super) fn write_exact(out: &mut Vec<u8>, literal: &[u8]) {
-    if !is_plain_integer(literal) {
-        let value = value(literal);
-        let mut buffer = ryu_js::Buffer::new();
-        let form = form(value, &mut buffer);
-        if value.is_finite() && Decimal::of(form) == Decimal::of(literal) {
-            return out.extend_from_slice(form);
-        }
+/// The JavaScript form of a number literal, or the literal itself when that form is a different number.
+pub(super) fn exact<'b>(literal: &'b [u8], buffer: &'b mut ryu_js::Buffer) -> &'b [u8] {
+    if is_plain_integer(literal) {
+        return literal;
     }
-    out.extend_from_slice(literal);
+    let value = value(literal);
+    let form = form(value, buffer);
+    if value.is_finite() && Decimal::of(form) == Decimal::of(literal) { form } else { literal }
 }
 
 /// The double nearest to a number literal, infinite when there is none.
-pub(super) fn value(literal: &[u8]) -> f64 {
+fn value(literal: &[u8]) -> f64 {
     std::str::from_utf8(literal).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
 }
 
@@ -127,15 +120,11 @@ mod tests {
     use super::*;
 
     fn exact(literal: &str) -> String {
-        let mut out = Vec::new();
-        write_exact(&mut out, literal.as_bytes());
-        String::from_utf8(out).unwrap()
+        String::from_utf8(super::exact(literal.as_bytes(), &mut ryu_js::Buffer::new()).to_vec()).unwrap()
     }
 
     fn double(literal: &str) -> String {
-        let mut out = Vec::new();
-        write_as_double(&mut out, literal.as_bytes());
-        String::from_utf8(out).unwrap()
+        String::from_utf8(as_double(literal.as_bytes(), &mut ryu_js::Buffer::new()).to_vec()).unwrap()
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! writes down the order they get; the second copies the text, token by token, jumping between such members. Each
 //! token is copied at most once, so the time is linear in the text whatever is nested in what.
 
+use super::block::LEN;
 use super::number;
 use super::scan::{Sink, scan};
-use super::text::{Piece, pieces, push_char, write_escaped, write_unicode_escape};
+use super::text::{Escape, copy_body, lossy, push_char, write_escaped, write_unicode_escape};
 use super::tokens::{self, Token};
 use memchr::memchr;
 use std::borrow::Cow;
@@ -19,7 +20,7 @@ use std::ops::Range;
 pub fn rewrite(text: &[u8]) -> Vec<u8> {
     let mut plan = Plan::new(text);
     match scan(text, &mut plan) {
-        Ok(_) => emit(text, &plan, number::write_exact),
+        Ok(_) => emit(text, &plan, number::exact),
         Err(_) => text.to_vec(),
     }
 }
@@ -27,11 +28,11 @@ pub fn rewrite(text: &[u8]) -> Vec<u8> {
 /// A normal form for comparisons: texts that JavaScript reads as the same value, members in the same order, have the
 /// same one. It is [`rewrite()`] with all numbers rounded to doubles and invalid UTF-8 replaced.
 pub fn canonical(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
+    let text = lossy(text);
     let text = text.as_bytes();
     let mut plan = Plan::new(text);
     match scan(text, &mut plan) {
-        Ok(_) => emit(text, &plan, number::write_as_double),
+        Ok(_) => emit(text, &plan, number::as_double),
         Err(_) => text.to_vec(),
     }
 }
@@ -168,9 +169,12 @@ struct Frame {
     rest: Range<usize>,
 }
 
+/// The form a number literal gets, in a buffer if it is not its own.
+type NumberForm = for<'b> fn(&'b [u8], &'b mut ryu_js::Buffer) -> &'b [u8];
+
 /// Second pass.
-fn emit(text: &[u8], plan: &Plan<'_>, number: fn(&mut Vec<u8>, &[u8])) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+fn emit(text: &[u8], plan: &Plan<'_>, number: NumberForm) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + LEN);
     let mut frames: Vec<Frame> = Vec::new();
     let mut span = 0..text.len();
     loop {
@@ -197,49 +201,55 @@ fn copy<'p>(
     text: &[u8],
     plan: &'p Plan<'_>,
     span: Range<usize>,
-    number: fn(&mut Vec<u8>, &[u8]),
+    number: NumberForm,
     out: &mut Vec<u8>,
 ) -> Option<(&'p Reordered, Range<usize>)> {
-    let mut at = span.start;
-    while let Some((token, range)) = tokens::next(text, at..span.end) {
-        at = range.end;
-        let literal = text.get(range.clone()).unwrap_or_default();
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    // What has been read but not yet copied, since it stays as it is: most texts do so for long stretches.
+    let mut same = span.start..span.start;
+    while let Some((token, range)) = tokens::next(text, same.end..span.end) {
+        if range.start != same.end {
+            // White space.
+            out.extend_from_slice(part(same));
+            same = range.start..range.start;
+        }
+        same.end = range.end;
         match token {
-            Token::String => write_literal(out, literal),
-            Token::Number => number(out, literal),
+            Token::String { reducible: true } => {
+                out.extend_from_slice(part(same.start..range.start));
+                write_body(out, part(range.clone()));
+                same.start = range.end;
+            }
+            Token::Number => {
+                let mut buffer = ryu_js::Buffer::new();
+                let literal = part(range.clone());
+                let form = number(literal, &mut buffer);
+                if form != literal {
+                    out.extend_from_slice(part(same.start..range.start));
+                    out.extend_from_slice(form);
+                    same.start = range.end;
+                }
+            }
             Token::Open if !plan.reordered.is_empty() => {
-                out.extend_from_slice(literal);
                 if let Some(object) = plan.reordered.get(&range.start) {
+                    out.extend_from_slice(part(same));
                     return Some((object, object.end..span.end));
                 }
             }
-            Token::Open | Token::Close | Token::Other => out.extend_from_slice(literal),
+            _ => {}
         }
     }
+    out.extend_from_slice(part(same));
     None
 }
 
-fn write_literal(out: &mut Vec<u8>, literal: &[u8]) {
-    match literal {
-        [b'"', body @ .., b'"'] if memchr(b'\\', body).is_some() => {
-            out.push(b'"');
-            write_body(out, body);
-            out.push(b'"');
-        }
-        plain => out.extend_from_slice(plain),
-    }
-}
-
-/// Appends the text between a literal's quotes with every escape in the form of S3.
+/// Appends text between a literal's quotes (or the literal with them) with every escape in the form of S3.
 fn write_body(out: &mut Vec<u8>, body: &[u8]) {
-    for piece in pieces(body) {
-        match piece {
-            Piece::Plain(bytes) => out.extend_from_slice(bytes),
-            Piece::Char(char @ ('"' | '\\' | '\0'..='\x1f')) => write_escaped(out, char as u8),
-            Piece::Char(char) => push_char(out, char),
-            Piece::Lone(unit) => write_unicode_escape(out, unit),
-        }
-    }
+    copy_body(out, body, |out, escape| match escape {
+        Escape::Char(char @ ('"' | '\\' | '\0'..='\x1f')) => write_escaped(out, char as u8),
+        Escape::Char(char) => push_char(out, char),
+        Escape::Lone(unit) => write_unicode_escape(out, unit),
+    });
 }
 
 #[cfg(test)]

@@ -47,11 +47,16 @@ pub fn validate(text: &[u8]) -> Result<Kind, SyntaxError> {
 
 /// [`validate`], telling `sink` what is found on the way.
 pub(super) fn scan<S: Sink>(text: &[u8], sink: &mut S) -> Result<Kind, SyntaxError> {
+    scan_noting(text, sink).map(|(kind, _)| kind)
+}
+
+/// [`scan`]; also whether any string holds an escape that can be written in another way, as [`string::end`] says.
+pub(super) fn scan_noting<S: Sink>(text: &[u8], sink: &mut S) -> Result<(Kind, bool), SyntaxError> {
     let mut scanner = Scanner::new(text);
     scanner.skip_space();
     let kind = scanner.value(sink)?;
     scanner.finish()?;
-    Ok(kind)
+    Ok((kind, scanner.reducible))
 }
 
 /// Hears of the parts of a value in the order of the text. Ranges are offsets in the text, quotes included.
@@ -62,8 +67,6 @@ pub(super) trait Sink {
     fn close(&mut self, _object: bool, _at: usize) {}
     /// A member's name.
     fn key(&mut self, _literal: Range<usize>) {}
-    /// A string that is a value.
-    fn string(&mut self, _literal: Range<usize>) {}
     /// A number.
     fn number(&mut self, _literal: Range<usize>) {}
 }
@@ -111,11 +114,12 @@ impl Nesting {
 pub(super) struct Scanner<'a> {
     pub(super) text: &'a [u8],
     pub(super) at: usize,
+    reducible: bool,
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Scanner { text, at: 0 }
+        Scanner { text, at: 0, reducible: false }
     }
 
     /// The current byte, or 0, which is wrong everywhere, at the end.
@@ -173,7 +177,7 @@ impl<'a> Scanner<'a> {
     pub(super) fn key(&mut self) -> Result<Range<usize>, SyntaxError> {
         let start = self.at;
         self.expect(b'"')?;
-        self.at = string::end(self.text, self.at)?;
+        self.at = string::end(self.text, self.at, &mut self.reducible)?;
         let key = start..self.at;
         self.skip_space();
         self.expect(b':')?;
@@ -243,8 +247,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         match first {
             b'"' => {
-                self.at = string::end(self.text, start + 1)?;
-                sink.string(start..self.at);
+                self.at = string::end(self.text, start + 1, &mut self.reducible)?;
                 Ok(Kind::String)
             }
             b'-' | b'0'..=b'9' => {

@@ -7,9 +7,10 @@ const EVEN: u64 = 0x5555_5555_5555_5555;
 
 /// Where the string whose body starts at `start` ends: the offset behind its closing quote.
 ///
-/// Control characters and wrong escapes are errors, at the offset of the first offending byte.
+/// Control characters and wrong escapes are errors, at the offset of the first offending byte. `reducible` is set when
+/// there is an escape that can be written in another way: `\uXXXX` or `\/`.
 #[inline]
-pub(super) fn end(text: &[u8], start: usize) -> Result<usize, SyntaxError> {
+pub(super) fn end(text: &[u8], start: usize, reducible: &mut bool) -> Result<usize, SyntaxError> {
     let mut at = start;
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -21,7 +22,7 @@ pub(super) fn end(text: &[u8], start: usize) -> Result<usize, SyntaxError> {
             at += special.trailing_zeros() as usize;
             return match text.get(at) {
                 Some(b'"') => Ok(at + 1),
-                Some(b'\\') => end_with_escapes(text, at),
+                Some(b'\\') => end_with_escapes(text, at, reducible),
                 _ => Err(SyntaxError { offset: at.min(text.len()) }),
             };
         }
@@ -32,7 +33,7 @@ pub(super) fn end(text: &[u8], start: usize) -> Result<usize, SyntaxError> {
 /// [`end`] for the part of a string from its first backslash on. All escapes of a block are dealt with together, since
 /// text with line breaks has one every few bytes.
 #[inline(never)]
-fn end_with_escapes(text: &[u8], start: usize) -> Result<usize, SyntaxError> {
+fn end_with_escapes(text: &[u8], start: usize, reducible: &mut bool) -> Result<usize, SyntaxError> {
     let mut at = start;
     // 1 when the first byte of the block is escaped by the last one of the block before.
     let mut carried = 0u64;
@@ -56,10 +57,11 @@ fn end_with_escapes(text: &[u8], start: usize) -> Result<usize, SyntaxError> {
         let inside = (close & close.wrapping_neg()).wrapping_sub(1);
         let mut wrong = masks.control & inside;
         if escaped != 0 {
-            let (letters, unicode) = block::escape_masks(bytes);
+            let (letters, other) = block::escape_masks(bytes);
             wrong |= escaped & !(letters | masks.quote | masks.backslash) & inside;
-            if unicode & escaped & inside != 0 {
-                check_hex(text, at, unicode & escaped & inside, wrong)?;
+            if other & escaped & inside != 0 {
+                *reducible = true;
+                check_hex(text, at, other & escaped & inside, wrong)?;
             }
         }
         if wrong != 0 {
@@ -85,16 +87,19 @@ fn escaped(backslashes: u64) -> u64 {
     (even_runs & !EVEN) | (odd_runs & EVEN)
 }
 
-/// Checks the four digits behind each `u` of a block at `at`, as far as no earlier byte is `wrong`.
-fn check_hex(text: &[u8], at: usize, mut unicode: u32, wrong: u32) -> Result<(), SyntaxError> {
-    while unicode != 0 && unicode.trailing_zeros() < wrong.trailing_zeros() {
-        let first = at + unicode.trailing_zeros() as usize + 1;
-        for offset in first..first + 4 {
+/// Checks the four digits behind each `u` among the `letters` of a block at `at`, as far as no earlier byte is `wrong`.
+fn check_hex(text: &[u8], at: usize, mut letters: u32, wrong: u32) -> Result<(), SyntaxError> {
+    while letters != 0 && letters.trailing_zeros() < wrong.trailing_zeros() {
+        let letter = at + letters.trailing_zeros() as usize;
+        letters &= letters - 1;
+        if text.get(letter) != Some(&b'u') {
+            continue;
+        }
+        for offset in letter + 1..letter + 5 {
             if !text.get(offset).is_some_and(u8::is_ascii_hexdigit) {
                 return Err(SyntaxError { offset: offset.min(text.len()) });
             }
         }
-        unicode &= unicode - 1;
     }
     Ok(())
 }
@@ -135,7 +140,7 @@ mod tests {
             (seed >> 33) as usize % below
         };
         let alphabets: [&[u8]; 4] =
-            [b"\\\\\\\"", b"aaaaaaaa\\n\\t\\\\", b"\\u00dD8z\"", b"abcdefghijklmnopqrstuvw\xff\xc3"];
+            [b"\\\\\\\"", b"aaaaaaaa\\n\\t\\\\", b"\\u00dD8\\/z\"", b"abcdefghijklmnopqrstuvw\xff\xc3"];
         for round in 0..20_000 {
             let mut text = Vec::new();
             for _ in 0..next(90) {
@@ -147,7 +152,15 @@ mod tests {
             }
             text.extend_from_slice(&b"\\\"\"abc"[next(3)..]);
             for start in 0..text.len().min(5) {
-                assert_eq!(end(&text, start), slow(&text, start), "{:?} from {start}", String::from_utf8_lossy(&text));
+                let mut reducible = false;
+                let found = end(&text, start, &mut reducible);
+                assert_eq!(found, slow(&text, start), "{:?} from {start}", String::from_utf8_lossy(&text));
+                if let Ok(end) = found {
+                    // Without the pairs of backslashes, what is left of them begins an escape.
+                    let body = text[start..end].to_vec();
+                    let body = String::from_utf8_lossy(&body).replace("\\\\", "");
+                    assert_eq!(reducible, body.contains("\\u") || body.contains("\\/"), "{body}");
+                }
             }
         }
     }
@@ -156,7 +169,7 @@ mod tests {
     fn a_cut_string_ends_at_the_text() {
         let text = [b'a'; 200];
         for len in 0..200 {
-            assert_eq!(end(&text[..len], 0), Err(SyntaxError { offset: len }));
+            assert_eq!(end(&text[..len], 0, &mut false), Err(SyntaxError { offset: len }));
         }
     }
 }

@@ -201,7 +201,7 @@ fn any_depth_fits_on_a_small_stack() {
 fn depth_is_told_at_every_level_around_a_word() {
     for depth in [1, 2, 62, 63, 64, 65, 66, 127, 128, 129, 192, 193, 1000] {
         for pattern in 0..4 {
-            let object = |level: usize| (level + pattern) % (pattern + 2) == 0;
+            let object = |level: usize| (level + pattern).is_multiple_of(pattern + 2);
             let mut text = String::new();
             (0..depth).for_each(|level| text.push_str(if object(level) { "{\"k\":" } else { "[" }));
             text.push('0');

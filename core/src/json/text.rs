@@ -11,10 +11,8 @@ use std::borrow::Cow;
 pub fn decode_string(raw: &[u8]) -> Option<String> {
     let body = body(raw)?;
     Some(match unescape(body) {
-        Cow::Borrowed(plain) => String::from_utf8_lossy(plain).into_owned(),
-        Cow::Owned(bytes) => {
-            String::from_utf8(bytes).unwrap_or_else(|invalid| String::from_utf8_lossy(invalid.as_bytes()).into_owned())
-        }
+        Cow::Borrowed(plain) => lossy(plain).into_owned(),
+        Cow::Owned(bytes) => lossy_owned(bytes),
     })
 }
 
@@ -28,92 +26,89 @@ pub fn raw_str_eq(between_quotes: &[u8], text: &str) -> bool {
     if memchr(b'\\', between_quotes).is_none() && (between_quotes.is_ascii() || !text.contains('\u{fffd}')) {
         return false;
     }
-    String::from_utf8_lossy(&unescape(between_quotes)) == text
+    lossy(&unescape(between_quotes)) == text
 }
 
 /// Appends the JSON string literal of `text` (S3).
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    out.reserve(bytes.len() + 2);
+    // A block more than the text, since whole blocks are copied.
+    out.reserve(text.len() + LEN);
     out.push(b'"');
-    let mut plain = 0;
-    let mut at = 0;
-    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-        let (mut special, step) = match rest.first_chunk::<LEN>() {
-            Some(whole) => (block::special(whole), LEN),
-            // The filling counts as special; it is cut off again.
-            None => (block::special(&block::padded(rest)) & !(u32::MAX << rest.len()), rest.len()),
-        };
-        while special != 0 {
-            let escaped = at + special.trailing_zeros() as usize;
-            out.extend_from_slice(bytes.get(plain..escaped).unwrap_or_default());
-            write_escaped(out, bytes.get(escaped).copied().unwrap_or_default());
-            plain = escaped + 1;
-            special &= special - 1;
-        }
-        at += step;
-    }
-    out.extend_from_slice(bytes.get(plain..).unwrap_or_default());
+    block::copy_replacing(out, text.as_bytes(), block::special, |out, rest| {
+        write_escaped(out, rest.first().copied().unwrap_or_default());
+        1
+    });
     out.push(b'"');
 }
 
 /// Length in UTF-16 code units, which is how the specification counts.
 pub fn utf16_len(text: &str) -> usize {
-    // Every character counts once, by its first byte, and those of four bytes twice. A sum in bytes holds for 127
-    // bytes and lets the compiler work on many of them at once.
+    // Every character counts once, by its first byte, and those of four bytes twice. Blocks of a fixed size, summed in
+    // bytes, are what the compiler can work on many bytes at a time with.
     let units = |byte: &u8| u8::from(*byte & 0xc0 != 0x80) + u8::from(*byte >= 0xf0);
-    text.as_bytes().chunks(127).map(|chunk| usize::from(chunk.iter().map(units).sum::<u8>())).sum()
+    let (blocks, rest) = text.as_bytes().as_chunks::<64>();
+    let whole: usize = blocks.iter().map(|block| usize::from(block.iter().map(units).sum::<u8>())).sum();
+    whole + usize::from(rest.iter().map(units).sum::<u8>())
+}
+
+/// Bytes as text, with replacement characters for what is not UTF-8 (S51).
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    // The check alone is many times faster than the search for what to replace.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// [`lossy`] without a copy in the usual case.
+pub(super) fn lossy_owned(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|invalid| String::from_utf8_lossy(invalid.as_bytes()).into_owned())
 }
 
 /// The text between the quotes of a string literal.
 pub(super) fn body(raw: &[u8]) -> Option<&[u8]> {
-    if raw.first() != Some(&b'"') || string::end(raw, 1) != Ok(raw.len()) {
+    if raw.first() != Some(&b'"') || string::end(raw, 1, &mut false) != Ok(raw.len()) {
         return None;
     }
     raw.get(1..raw.len() - 1)
 }
 
-/// A part of a string literal.
-pub(super) enum Piece<'a> {
-    /// Bytes that stand for themselves, not checked to be UTF-8.
-    Plain(&'a [u8]),
-    /// What an escape, or a pair of escapes for a surrogate pair, stands for.
+/// What an escape stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Escape {
+    /// A character, from one escape or from two for a surrogate pair.
     Char(char),
-    /// The escape of an unpaired surrogate.
+    /// An unpaired surrogate.
     Lone(u16),
 }
 
-/// Splits the text between the quotes of a valid literal.
-pub(super) fn pieces(body: &[u8]) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = body;
-    std::iter::from_fn(move || {
-        let plain = match rest.first()? {
-            b'\\' => 0,
-            _ => memchr(b'\\', rest).unwrap_or(rest.len()),
-        };
-        if plain != 0 {
-            let (piece, after) = rest.split_at(plain);
-            rest = after;
-            return Some(Piece::Plain(piece));
+/// Copies the text between the quotes of a valid literal, leaving the escapes to `write`.
+#[inline]
+pub(super) fn copy_body(out: &mut Vec<u8>, body: &[u8], mut write: impl FnMut(&mut Vec<u8>, Escape)) {
+    block::copy_replacing(
+        out,
+        body,
+        |block| block::masks(block).backslash,
+        |out, rest| match escape(rest) {
+            Some((escape, len)) => {
+                write(out, escape);
+                len
+            }
+            None => rest.len(),
+        },
+    );
+}
+
+/// Does a literal hold the escape of an unpaired surrogate?
+pub(super) fn has_lone_surrogate(literal: &[u8]) -> bool {
+    let mut rest = literal;
+    while let Some((found, after)) = memchr(b'\\', rest).and_then(|at| {
+        let (found, len) = escape(rest.get(at..)?)?;
+        Some((found, rest.get(at + len..)?))
+    }) {
+        if matches!(found, Escape::Lone(_)) {
+            return true;
         }
-        let letter = *rest.get(1)?;
-        if letter != b'u' {
-            rest = rest.get(2..)?;
-            return Some(Piece::Char(short_escape(letter)));
-        }
-        let first = code_unit(rest)?;
-        rest = rest.get(6..)?;
-        if let Some(char) = char::from_u32(u32::from(first)) {
-            return Some(Piece::Char(char));
-        }
-        if let Some(second) = code_unit(rest)
-            && let Some(Ok(char)) = char::decode_utf16([first, second]).next()
-        {
-            rest = rest.get(6..)?;
-            return Some(Piece::Char(char));
-        }
-        Some(Piece::Lone(first))
-    })
+        rest = after;
+    }
+    false
 }
 
 /// The bytes a string body stands for, lone surrogates as U+FFFD; the body itself when it has no escapes.
@@ -121,14 +116,12 @@ fn unescape(body: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'\\', body).is_none() {
         return Cow::Borrowed(body);
     }
-    let mut out = Vec::with_capacity(body.len());
-    for piece in pieces(body) {
-        match piece {
-            Piece::Plain(bytes) => out.extend_from_slice(bytes),
-            Piece::Char(char) => push_char(&mut out, char),
-            Piece::Lone(_) => push_char(&mut out, char::REPLACEMENT_CHARACTER),
-        }
-    }
+    // A block more than the body, since whole blocks are copied.
+    let mut out = Vec::with_capacity(body.len() + LEN);
+    copy_body(&mut out, body, |out, escape| match escape {
+        Escape::Char(char) => push_char(out, char),
+        Escape::Lone(_) => push_char(out, char::REPLACEMENT_CHARACTER),
+    });
     Cow::Owned(out)
 }
 
@@ -141,18 +134,25 @@ pub(super) fn push_char(out: &mut Vec<u8>, char: char) {
     }
 }
 
+/// The letters of the short escapes of control characters, 0 where there is none.
+const SHORT: [u8; 32] = {
+    let mut letters = [0; 32];
+    letters[0x08] = b'b';
+    letters[0x09] = b't';
+    letters[0x0a] = b'n';
+    letters[0x0c] = b'f';
+    letters[0x0d] = b'r';
+    letters
+};
+
 /// Appends the escape of a byte that needs one.
+#[inline]
 pub(super) fn write_escaped(out: &mut Vec<u8>, byte: u8) {
-    let letter = match byte {
-        b'"' | b'\\' => byte,
-        0x08 => b'b',
-        b'\t' => b't',
-        b'\n' => b'n',
-        0x0c => b'f',
-        b'\r' => b'r',
-        _ => return write_unicode_escape(out, u16::from(byte)),
-    };
-    out.extend_from_slice(&[b'\\', letter]);
+    // Tables and not a `match`: which escape comes next is hard to foretell for the processor too.
+    match SHORT.get(usize::from(byte)).copied().unwrap_or(byte) {
+        0 => write_unicode_escape(out, u16::from(byte)),
+        letter => out.extend_from_slice(&[b'\\', letter]),
+    }
 }
 
 /// Appends `\uxxxx` in lower case.
@@ -164,15 +164,43 @@ pub(super) fn write_unicode_escape(out: &mut Vec<u8>, unit: u16) {
     }
 }
 
-fn short_escape(letter: u8) -> char {
-    match letter {
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'n' => '\n',
-        b'r' => '\r',
-        b't' => '\t',
-        itself => char::from(itself),
+/// What the letter of a short escape stands for: itself, except for five.
+const STANDS_FOR: [u8; 128] = {
+    let mut stands_for = [0; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        stands_for[byte as usize] = byte;
+        byte += 1;
     }
+    stands_for[b'b' as usize] = 0x08;
+    stands_for[b't' as usize] = b'\t';
+    stands_for[b'n' as usize] = b'\n';
+    stands_for[b'f' as usize] = 0x0c;
+    stands_for[b'r' as usize] = b'\r';
+    stands_for
+};
+
+/// The escape that `text` begins with, and its length; `None` when it is cut.
+#[inline]
+fn escape(text: &[u8]) -> Option<(Escape, usize)> {
+    let letter = *text.get(1)?;
+    if letter == b'u' {
+        return unicode_escape(text);
+    }
+    Some((Escape::Char(char::from(*STANDS_FOR.get(usize::from(letter))?)), 2))
+}
+
+fn unicode_escape(text: &[u8]) -> Option<(Escape, usize)> {
+    let first = code_unit(text)?;
+    if let Some(char) = char::from_u32(u32::from(first)) {
+        return Some((Escape::Char(char), 6));
+    }
+    if let Some(second) = text.get(6..).and_then(code_unit)
+        && let Some(Ok(char)) = char::decode_utf16([first, second]).next()
+    {
+        return Some((Escape::Char(char), 12));
+    }
+    Some((Escape::Lone(first), 6))
 }
 
 /// The code unit of the `\uXXXX` that `text` begins with.

@@ -6,8 +6,8 @@ use std::ops::Range;
 /// What a token is, by its first byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A string literal, be it a value or a name.
-    String,
+    /// A string literal, be it a value or a name; `reducible` as in [`string::end`].
+    String { reducible: bool },
     /// A number.
     Number,
     /// `{` or `[`.
@@ -27,7 +27,11 @@ pub(super) fn next(text: &[u8], range: Range<usize>) -> Option<(Token, Range<usi
     let rest = rest.get(space..)?;
     let while_within = |part: fn(u8) -> bool| start + rest.iter().take_while(|byte| part(**byte)).count().max(1);
     let (token, end) = match *rest.first()? {
-        b'"' => (Token::String, string::end(text, start + 1).unwrap_or(range.end)),
+        b'"' => {
+            let mut reducible = false;
+            let end = string::end(text, start + 1, &mut reducible).unwrap_or(range.end);
+            (Token::String { reducible }, end)
+        }
         b'-' | b'0'..=b'9' => (Token::Number, while_within(in_number)),
         b'{' | b'[' => (Token::Open, start + 1),
         b'}' | b']' => (Token::Close, start + 1),

@@ -3,6 +3,7 @@
 //! The strings are `serde_json`'s own: its escapes are the ones of S3.
 
 use super::number;
+use super::text::lossy_owned;
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io;
@@ -17,7 +18,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 /// The JSON text of `value`. See [`write()`].
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> String {
     // What a serializer writes is UTF-8, except for a raw value that someone made without looking.
-    String::from_utf8(to_vec(value)).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    lossy_owned(to_vec(value))
 }
 
 /// Appends the JSON text of `value` to `out`.
@@ -41,7 +42,7 @@ impl Formatter for JavaScript {
     }
 
     fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        writer.write_all(number::form(value, &mut Default::default()))
+        writer.write_all(number::form(value, &mut ryu_js::Buffer::new()))
     }
 }
 
