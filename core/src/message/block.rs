@@ -68,9 +68,9 @@ impl<'a> Block<'a> {
             Some("text") => {
                 string("text").map(|text| Block::Text(TextBlock { text, signature: string("textSignature") }))
             }
-            Some("image") => string("data").zip(string("mimeType")).map(|(data, mime_type)| {
-                Block::Image(ImageBlock { data, mime_type })
-            }),
+            Some("image") => string("data")
+                .zip(string("mimeType"))
+                .map(|(data, mime_type)| Block::Image(ImageBlock { data, mime_type })),
             Some("thinking") => string("thinking").map(|thinking| {
                 let redacted = value.get("redacted").and_then(Value::as_bool).unwrap_or(false);
                 Block::Thinking(ThinkingBlock { thinking, signature: string("thinkingSignature"), redacted })

@@ -217,9 +217,11 @@ impl Message {
     /// The tool calls of an assistant message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = ToolCallBlock<'_>> {
         let calls = if self.role() == Role::Assistant { self.object.get("content") } else { None };
-        calls.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().filter_map(|block| match Block::new(block) {
-            Block::ToolCall(call) => Some(call),
-            _ => None,
+        calls.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().filter_map(|block| {
+            match Block::new(block) {
+                Block::ToolCall(call) => Some(call),
+                _ => None,
+            }
         })
     }
 

@@ -1,0 +1,393 @@
+//! New session files made from old ones: a path, a whole file, an export, an empty successor (S90–S99, S113).
+//!
+//! Lines are copied byte for byte; only the `parentId` of an entry whose parent was left out, and a compaction's
+//! reference to a left-out label, are changed in place. So nothing another program wrote is lost on the way.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::json;
+
+use super::append::{fresh_id_unless, not_found};
+use super::fact::read_time;
+use super::header::Header;
+use super::index::{Index, Place, ROOT};
+use super::kind::EntryKind;
+use super::location;
+use super::log::{Log, create_file};
+use super::new_entry::LineWriter;
+use super::open::{load, session_directory};
+use super::options::{CreateOptions, OpenOptions};
+use super::storage::{Storage, StorageFile, append_all};
+use super::time::{UNREADABLE, format_iso};
+use super::tree::{State, Tree};
+
+/// Bytes copied at a time.
+const PIECE: usize = 1 << 20;
+
+impl Tree {
+    /// A new session holding the path to `leaf` (S90–S96). Ids and times stay; labels on the path are left out, and the
+    /// current labels of what was kept are added at the end. This tree is untouched.
+    ///
+    /// The new file is in the same directory and exists at once if the path holds a user or assistant message.
+    ///
+    /// # Errors
+    /// `entry_not_found`; `storage_failed`, after which nothing of the new file is left.
+    pub fn extract_branch(&self, leaf: &str) -> Result<Tree> {
+        let state = self.read();
+        let path = state.path(Some(leaf));
+        if path.is_empty() {
+            return Err(not_found(leaf));
+        }
+        let parent = state.log.path().map(|path| path.to_string_lossy().into_owned());
+        let (header, path_new) = self.successor(parent.as_deref());
+        let kept: Vec<u32> =
+            path.iter().copied().filter(|node| state.index.node(*node).kind() != EntryKind::Label).collect();
+        let has_conversation = kept.iter().any(|node| state.index.node(*node).kind().is_conversation());
+        let write_to = path_new.as_deref().filter(|_| has_conversation);
+        let mut out = Output::start(self, &header, write_to)?;
+        let index = match copy_path(&state, &path, &kept, &mut out, self) {
+            Ok(index) => index,
+            Err(error) => return Err(out.discard(error)),
+        };
+        let log = out.finish(self, path_new)?;
+        drop(state);
+        Ok(Tree::from_state(State { index, log, header }, (*self.shared).clone()))
+    }
+
+    /// An empty new session in the same directory (or in memory), whose header may name this one (S99, S185).
+    ///
+    /// # Errors
+    /// None today; the file is created with the first user or assistant message.
+    pub fn new_session(&self, record_parent: bool) -> Result<Tree> {
+        let parent = self.path().filter(|_| record_parent).map(|path| path.to_string_lossy().into_owned());
+        let (header, path) = self.successor(parent.as_deref());
+        Ok(Tree::unsaved(header, path, (*self.shared).clone()))
+    }
+
+    /// A copy of a whole session file, all branches, for another working directory (S97). Versions 1 and 2 are migrated in
+    /// the copy (S98). The source is opened read-only and not changed in any way. The new tree's file exists at once.
+    ///
+    /// # Errors
+    /// `fork_source_invalid`, `invalid_session_id`, `file_exists`, `storage_failed`.
+    pub fn fork_from(source: impl AsRef<Path>, target_cwd: impl AsRef<Path>, options: CreateOptions) -> Result<Tree> {
+        let source = location::resolve(source.as_ref());
+        let cwd = location::resolve(target_cwd.as_ref());
+        let open = OpenOptions {
+            cwd: Some(cwd.clone()),
+            session_dir: Some(session_directory(&options, &cwd)),
+            read_only: true,
+            durability: options.durability,
+            storage: options.storage.clone(),
+            ids: options.ids.clone(),
+        };
+        let from = Tree::open(&source, open.clone()).map_err(|error| {
+            Error::new(ErrorCode::ForkSourceInvalid, format!("the source cannot be forked: {}", error.message()))
+                .at(&source)
+        })?;
+        let state = from.read();
+        if state.log.len() == 0 || !from_file(&state) {
+            return Err(Error::new(ErrorCode::ForkSourceInvalid, "the source of the fork is empty").at(&source));
+        }
+        let parent = source.to_string_lossy().into_owned();
+        let target = Tree::create(&cwd, CreateOptions { parent_session: Some(parent), in_memory: false, ..options })?;
+        let header = target.read().header.clone();
+        let Some(path) = target.path() else { return Err(Error::new(ErrorCode::Internal, "a fork needs a file")) };
+        let mut out = Output::start(&target, &header, Some(&path))?;
+        if let Err(error) = copy_file(&state, &mut out).and_then(|()| out.flush()) {
+            return Err(out.discard(error));
+        }
+        let Some(file) = out.file.take() else { return Err(Error::new(ErrorCode::Internal, "a fork needs a file")) };
+        let state = load(file, &path, &OpenOptions { read_only: false, ..open })?;
+        Ok(Tree::from_state(state, (*target.shared).clone()))
+    }
+
+    /// Writes the path to `leaf` as a session file of its own: same session id, current time, no parent session; labels on
+    /// the path stay ordinary entries (S113).
+    ///
+    /// # Errors
+    /// `storage_failed` if reading or writing fails.
+    pub fn export_branch(&self, leaf: Option<&str>, out: &mut dyn Write) -> Result<()> {
+        let failed =
+            |error: std::io::Error| Error::new(ErrorCode::StorageFailed, format!("cannot write the export: {error}"));
+        let state = self.read();
+        let cwd = self.shared.cwd.to_string_lossy();
+        let header = Header::new(&state.header.id, self.shared.ids.now_ms(), &cwd, None);
+        out.write_all(&header.line).and_then(|()| out.write_all(b"\n")).map_err(failed)?;
+        let path = state.path(leaf);
+        for (at, node) in path.iter().enumerate() {
+            let place = state.index.place(*node);
+            let mut line = state.log.read(place.offset, place.len as usize)?;
+            if at == 0 && state.index.node(*node).parent != ROOT {
+                line = json::replace_member(&line, "parentId", b"null");
+            }
+            line.push(b'\n');
+            out.write_all(&line).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Header and file name of a session that follows this one (S99).
+    fn successor(&self, parent: Option<&str>) -> (Header, Option<PathBuf>) {
+        let shared = &self.shared;
+        let (id, now) = (shared.ids.session_uuid().to_string(), shared.ids.now_ms());
+        let header = Header::new(&id, now, &shared.cwd.to_string_lossy(), parent);
+        let path = shared.session_dir.as_ref().map(|directory| directory.join(location::file_name(now, &id)));
+        (header, path)
+    }
+}
+
+/// Whether the tree was read from a file that had something in it.
+fn from_file(state: &State) -> bool {
+    state.log.is_saved() || state.index.file_lines > 1 || state.index.line_count() > 0
+}
+
+/// Where a copy goes: a new file, piece by piece, or a buffer in memory.
+struct Output {
+    file: Option<Box<dyn StorageFile>>,
+    path: Option<PathBuf>,
+    storage: std::sync::Arc<dyn Storage>,
+    buffer: Vec<u8>,
+    /// Bytes before the buffer.
+    flushed: u64,
+}
+
+impl Output {
+    fn start(tree: &Tree, header: &Header, path: Option<&Path>) -> Result<Output> {
+        let storage = tree.shared.storage.clone();
+        let file = path.map(|path| create_file(&*storage, path, b"", super::Durability::None)).transpose()?;
+        let mut buffer = header.line.clone();
+        buffer.push(b'\n');
+        Ok(Output { file, path: path.map(Path::to_path_buf), storage, buffer, flushed: 0 })
+    }
+
+    fn position(&self) -> u64 {
+        self.flushed + self.buffer.len() as u64
+    }
+
+    fn push_line(&mut self, line: &[u8]) -> Result<Place> {
+        let place = Place { offset: self.position(), len: line.len() as u32 };
+        self.buffer.extend_from_slice(line);
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(place)
+    }
+
+    /// Copies a run of lines; their LFs lie between them.
+    fn push_run(&mut self, log: &Log, start: u64, end: u64) -> Result<()> {
+        let mut at = start;
+        while at < end {
+            let len = PIECE.min((end - at) as usize);
+            self.buffer.extend_from_slice(&log.read(at, len)?);
+            at += len as u64;
+            if self.buffer.len() >= PIECE {
+                self.flush()?;
+            }
+        }
+        self.buffer.push(b'\n');
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let (Some(file), Some(path)) = (&self.file, &self.path) else { return Ok(()) };
+        append_all(&**file, &self.buffer)
+            .map_err(|(_, error)| Error::storage("write the new session file", path, &error))?;
+        self.flushed += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Takes back what was written.
+    fn discard(self, error: Error) -> Error {
+        if let (Some(_), Some(path)) = (&self.file, &self.path) {
+            let _ = self.storage.remove(path);
+        }
+        error
+    }
+
+    fn finish(mut self, tree: &Tree, path: Option<PathBuf>) -> Result<Log> {
+        let durability = tree.shared.durability;
+        let synced = self.flush().and_then(|()| match (&self.file, &self.path, durability) {
+            (Some(file), Some(path), super::Durability::Turn | super::Durability::Entry) => {
+                file.sync().map_err(|error| Error::storage("bring the new session file to the disk", path, &error))
+            }
+            _ => Ok(()),
+        });
+        if let Err(error) = synced {
+            return Err(self.discard(error));
+        }
+        match (self.file.take(), path) {
+            (Some(file), Some(path)) => Ok(Log::file(self.storage.clone(), path, file, self.flushed, durability)),
+            (_, path) => Ok(Log::buffer(self.storage.clone(), path, durability, std::mem::take(&mut self.buffer))),
+        }
+    }
+}
+
+/// Copies the kept entries of a path and adds current labels (S91–S94); returns the index of the copy.
+fn copy_path(state: &State, path: &[u32], kept: &[u32], out: &mut Output, tree: &Tree) -> Result<Index> {
+    let source = &state.index;
+    let mut index = Index::after_lines(1);
+    index.reserve(kept.len());
+    // A left-out label stands for the next kept entry after it (S92).
+    let mut stands_for: HashMap<u32, u32> = HashMap::new();
+    let mut next_kept = None;
+    for node in path.iter().rev() {
+        match source.node(*node).kind() {
+            EntryKind::Label => next_kept.and_then(|next| stands_for.insert(*node, next)),
+            _ => next_kept.replace(*node),
+        };
+    }
+    let mut run: Option<(u64, u64)> = None;
+    let mut shift = 0;
+    for (at, node) in kept.iter().enumerate() {
+        let place = source.place(*node);
+        let entry = source.node(*node);
+        let follows = match at {
+            0 => entry.parent == ROOT,
+            _ => entry.parent == kept[at - 1],
+        };
+        let line = match (follows, entry.kind()) {
+            (true, EntryKind::Compaction) => relinked_compaction(state, *node, &stands_for)?,
+            (true, _) => None,
+            (false, _) => Some(relinked(state, *node, at.checked_sub(1).map(|at| kept[at]), &stands_for)?),
+        };
+        let parent = if at == 0 { ROOT } else { at as u32 - 1 };
+        let push = |index: &mut Index, place| index.push(source.id(*node), parent, entry.time, entry.kind(), place);
+        if let Some(line) = line {
+            if let Some((start, end)) = run.take() {
+                out.push_run(&state.log, start, end)?;
+            }
+            push(&mut index, out.push_line(&line)?);
+        } else {
+            let end = place.offset + u64::from(place.len);
+            run = match run {
+                Some((start, last)) if place.offset == last + 1 => Some((start, end)),
+                other => {
+                    if let Some((start, end)) = other {
+                        out.push_run(&state.log, start, end)?;
+                    }
+                    shift = out.position();
+                    Some((place.offset, end))
+                }
+            };
+            let start = run.map_or(place.offset, |(start, _)| start);
+            push(&mut index, Place { offset: shift + place.offset - start, len: place.len });
+        }
+    }
+    if let Some((start, end)) = run.take() {
+        out.push_run(&state.log, start, end)?;
+    }
+    let name = kept.iter().rev().find(|node| source.node(**node).kind() == EntryKind::SessionInfo);
+    index.name = match name {
+        Some(node) => Some(state.entry(*node)?.string("name").unwrap_or_default().into()),
+        None => None,
+    };
+    add_labels(state, kept, &mut index, out, tree)?;
+    Ok(index)
+}
+
+/// S94: one new label entry for every current label of a kept entry, with the time of the label's change.
+fn add_labels(state: &State, kept: &[u32], index: &mut Index, out: &mut Output, tree: &Tree) -> Result<()> {
+    if state.index.labels.is_empty() {
+        return Ok(());
+    }
+    let kept: HashSet<u32> = kept.iter().copied().collect();
+    for (target, label) in state.index.labels.list() {
+        if !state.index.find(target).is_some_and(|node| kept.contains(&node)) {
+            continue;
+        }
+        let id = fresh_id_unless(&*tree.shared.ids, |id| index.contains(id));
+        let parent = index.last();
+        let mut line = LineWriter::payload_first("label");
+        line.string("id", &id);
+        match parent {
+            Some(parent) => line.string("parentId", index.id(parent)),
+            None => line.raw("parentId", b"null"),
+        }
+        match label.timestamp.is_empty() {
+            true => line.string("timestamp", &format_iso(tree.shared.ids.now_ms())),
+            false => line.raw("timestamp", &label.timestamp),
+        }
+        line.string("targetId", target);
+        line.raw("label", &label.label);
+        let line = line.finish();
+        let place = out.push_line(&line[..line.len() - 1])?;
+        let time = read_time(&label.timestamp).unwrap_or(UNREADABLE);
+        index.push(&id, parent.unwrap_or(ROOT), time, EntryKind::Label, place);
+        index.labels.set(target, &label.label, &label.timestamp);
+    }
+    Ok(())
+}
+
+/// A line with another parent.
+fn relinked(state: &State, node: u32, parent: Option<u32>, stands_for: &HashMap<u32, u32>) -> Result<Vec<u8>> {
+    let line = match state.index.node(node).kind() {
+        EntryKind::Compaction => relinked_compaction(state, node, stands_for)?,
+        _ => None,
+    };
+    let line = match line {
+        Some(line) => line,
+        None => state.entry(node)?.json().to_vec(),
+    };
+    let mut id = b"null".to_vec();
+    if let Some(parent) = parent {
+        id.clear();
+        json::write_string(&mut id, state.index.id(parent));
+    }
+    Ok(json::replace_member(&line, "parentId", &id))
+}
+
+/// A compaction whose first kept entry is a left-out label; `None` if it needs no change (S92).
+fn relinked_compaction(state: &State, node: u32, stands_for: &HashMap<u32, u32>) -> Result<Option<Vec<u8>>> {
+    let entry = state.entry(node)?;
+    let first = entry.string("firstKeptEntryId").and_then(|id| state.index.find(&id));
+    let Some(next) = first.and_then(|first| stands_for.get(&first)) else { return Ok(None) };
+    let mut id = Vec::new();
+    json::write_string(&mut id, state.index.id(*next));
+    Ok(Some(json::replace_member(entry.json(), "firstKeptEntryId", &id)))
+}
+
+/// Copies every line that is JSON and no header, in order (S97). What is not JSON stays in the source.
+fn copy_file(state: &State, out: &mut Output) -> Result<()> {
+    let mut run: Option<(u64, u64)> = None;
+    let mut at = 0;
+    for n in 0..state.index.line_count() {
+        let (_, place) = state.index.line(n);
+        let end = place.offset + u64::from(place.len);
+        match &mut run {
+            Some((_, last)) if place.offset == *last + 1 => *last = end,
+            _ => {
+                if let Some((start, end)) = run.take() {
+                    out.push_run(&state.log, start, end)?;
+                }
+                copy_gap(state, at, place.offset, out)?;
+                run = Some((place.offset, end));
+            }
+        }
+        at = end + 1;
+    }
+    if let Some((start, end)) = run {
+        out.push_run(&state.log, start, end)?;
+    }
+    copy_gap(state, at, state.log.len(), out)
+}
+
+/// Lines between entries: headers, blank and bad lines go, other programs' JSON stays.
+fn copy_gap(state: &State, start: u64, end: u64, out: &mut Output) -> Result<()> {
+    if start >= end {
+        return Ok(());
+    }
+    let bytes = state.log.read(start, (end - start) as usize)?;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let is_header = line.first() == Some(&b'{')
+            && json::get(line, "type").is_some_and(|raw| super::fact::string_is(raw, "session"));
+        if json::validate(line).is_ok() && !is_header {
+            out.push_line(line)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,347 @@
+//! The bytes of a session: an append-only log in a file, or in memory until there is a file (S42, S43).
+//!
+//! Whatever fails, file and memory agree afterwards: a write that stopped half-way is cut away again, and where even
+//! that fails the torn piece is sealed with an LF before the next entry and stays as a line that readers skip.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorCode, Result};
+
+use super::index::Place;
+use super::options::Durability;
+use super::storage::{FileFacts, FileMode, Storage, StorageFile, append_all, read_range};
+
+#[derive(Debug)]
+pub(crate) struct Log {
+    storage: Arc<dyn Storage>,
+    /// Where the file is or will be; `None` in memory.
+    path: Option<PathBuf>,
+    backing: Backing,
+    durability: Durability,
+    read_only: bool,
+    /// A sync failed: what is on the disk is unknown, so nothing may be acknowledged any more.
+    poisoned: bool,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Buffer(Vec<u8>),
+    File(LogFile),
+}
+
+#[derive(Debug)]
+struct LogFile {
+    file: Box<dyn StorageFile>,
+    /// Bytes known to the index.
+    len: u64,
+    /// The file does not end with LF; the next append begins with one.
+    unsealed: bool,
+    /// Something was appended since the last sync.
+    unsynced: bool,
+}
+
+/// What [`Log::growth`] found.
+pub(crate) enum Growth {
+    /// The file is as we left it.
+    None,
+    /// Someone else appended; the bytes from `0` on are not in the index yet.
+    From(u64, u64),
+}
+
+impl Log {
+    /// A log without a file yet. `path` is where it will be created.
+    pub(crate) fn buffer(
+        storage: Arc<dyn Storage>,
+        path: Option<PathBuf>,
+        durability: Durability,
+        bytes: Vec<u8>,
+    ) -> Log {
+        Log { storage, path, backing: Backing::Buffer(bytes), durability, read_only: false, poisoned: false }
+    }
+
+    /// A log over an open file of which `len` bytes are indexed.
+    pub(crate) fn file(
+        storage: Arc<dyn Storage>,
+        path: PathBuf,
+        file: Box<dyn StorageFile>,
+        len: u64,
+        durability: Durability,
+    ) -> Log {
+        let file = LogFile { file, len, unsealed: false, unsynced: false };
+        Log { storage, path: Some(path), backing: Backing::File(file), durability, read_only: false, poisoned: false }
+    }
+
+    pub(crate) fn read_only(mut self) -> Log {
+        self.read_only = true;
+        self
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether the session is in a file already.
+    pub(crate) fn is_saved(&self) -> bool {
+        matches!(self.backing, Backing::File(_))
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match &self.backing {
+            Backing::Buffer(bytes) => bytes.len() as u64,
+            Backing::File(file) => file.len,
+        }
+    }
+
+    /// Reads bytes that are in the index.
+    pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let bytes = match &self.backing {
+            Backing::Buffer(bytes) => {
+                let start = (offset as usize).min(bytes.len());
+                bytes[start..start.saturating_add(len).min(bytes.len())].to_vec()
+            }
+            Backing::File(log) => {
+                read_range(&*log.file, offset, len).map_err(|error| self.failed("read the session file", &error))?
+            }
+        };
+        if bytes.len() < len {
+            return Err(self.changed("the session file became shorter while it was open; open it again"));
+        }
+        Ok(bytes)
+    }
+
+    /// The open file, for a scan of its tail.
+    pub(crate) fn storage_file(&self) -> Option<&dyn StorageFile> {
+        match &self.backing {
+            Backing::Buffer(_) => None,
+            Backing::File(log) => Some(&*log.file),
+        }
+    }
+
+    /// Refuses what a writer may not do.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.read_only {
+            let error =
+                Error::new(ErrorCode::ReadOnly, "the session is open read-only; open it for writing to change it");
+            return Err(self.with_path(error));
+        }
+        if self.poisoned {
+            let message =
+                "an earlier sync of the session file failed, so nothing more is written; open the session again";
+            return Err(self.with_path(Error::new(ErrorCode::StorageFailed, message)));
+        }
+        Ok(())
+    }
+
+    /// Has someone else appended? Also brings a deleted file back, so that nothing is written into the void.
+    pub(crate) fn growth(&mut self) -> Result<Growth> {
+        let Backing::File(log) = &self.backing else { return Ok(Growth::None) };
+        let facts = log.file.facts().map_err(|error| self.failed("look at the session file", &error))?;
+        if facts.links == 0 && !self.read_only {
+            self.restore()?;
+            return Ok(Growth::None);
+        }
+        let Backing::File(log) = &self.backing else { return Ok(Growth::None) };
+        match facts.len {
+            len if len < log.len => {
+                Err(self.changed("the session file became shorter while it was open; open it again"))
+            }
+            len if len > log.len => Ok(Growth::From(log.len, len)),
+            _ => Ok(Growth::None),
+        }
+    }
+
+    /// After loading: a last line without LF gets one (S54). If that fails, the next append begins with it.
+    pub(crate) fn seal(&mut self, sealed: bool) {
+        if let Backing::File(log) = &mut self.backing
+            && !sealed
+        {
+            match append_all(&*log.file, b"\n") {
+                Ok(()) => log.len += 1,
+                Err(_) => log.unsealed = true,
+            }
+        }
+    }
+
+    /// Takes note that the index now covers `len` bytes.
+    pub(crate) fn indexed(&mut self, len: u64, sealed: bool) {
+        if let Backing::File(log) = &mut self.backing {
+            log.len = len;
+            log.unsealed = !sealed;
+        }
+    }
+
+    /// Appends one line (its LF included) and says where it lies.
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<Place> {
+        let len = u32::try_from(line.len() - 1).ok().filter(|len| *len <= 1 << 31);
+        let len = len.ok_or_else(|| Error::new(ErrorCode::InvalidArgument, "an entry may be at most 2 GiB long"))?;
+        let log = match &mut self.backing {
+            Backing::Buffer(bytes) => {
+                let place = Place { offset: bytes.len() as u64, len };
+                bytes.extend_from_slice(line);
+                return Ok(place);
+            }
+            Backing::File(log) => log,
+        };
+        let mut written = if log.unsealed { append_all(&*log.file, b"\n") } else { Ok(()) };
+        let seal = u64::from(log.unsealed);
+        if written.is_ok() {
+            written = append_all(&*log.file, line);
+        }
+        if let Err((_, error)) = written {
+            log.take_back();
+            return Err(self.failed("append to the session file", &error));
+        }
+        if self.durability == Durability::Entry
+            && let Err(error) = log.file.sync()
+        {
+            log.take_back();
+            self.poisoned = true;
+            return Err(self.failed("bring the session file to the disk", &error));
+        }
+        log.unsynced = self.durability != Durability::Entry;
+        log.unsealed = false;
+        let place = Place { offset: log.len + seal, len };
+        log.len += seal + line.len() as u64;
+        Ok(place)
+    }
+
+    /// Creates the file with everything so far and `line` (S43). In memory it only appends.
+    pub(crate) fn create_with(&mut self, line: &[u8]) -> Result<Place> {
+        let Backing::Buffer(bytes) = &mut self.backing else { return self.append(line) };
+        let start = bytes.len();
+        let Some(path) = self.path.clone() else { return self.append(line) };
+        bytes.extend_from_slice(line);
+        match create_file(&*self.storage, &path, bytes, self.durability) {
+            Ok(file) => {
+                let len = bytes.len() as u64;
+                self.backing = Backing::File(LogFile { file, len, unsealed: false, unsynced: true });
+                Ok(Place { offset: start as u64, len: (line.len() - 1) as u32 })
+            }
+            Err(error) => {
+                bytes.truncate(start);
+                Err(error)
+            }
+        }
+    }
+
+    /// Brings everything appended so far to the disk.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        let Backing::File(log) = &mut self.backing else { return Ok(()) };
+        if !log.unsynced {
+            return Ok(());
+        }
+        match log.file.sync() {
+            Ok(()) => {
+                log.unsynced = false;
+                Ok(())
+            }
+            Err(error) => {
+                self.poisoned = true;
+                Err(self.failed("bring the session file to the disk", &error))
+            }
+        }
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability
+    }
+
+    /// The file was deleted while we hold it open: its bytes are still readable, so it is written again under its name.
+    fn restore(&mut self) -> Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        if self.storage.facts(&path).is_ok() {
+            return Err(self.changed("another file took the place of the session file; open it again"));
+        }
+        let bytes = self.read(0, self.len() as usize)?;
+        let file = create_file(&*self.storage, &path, &bytes, self.durability)?;
+        if let Backing::File(log) = &mut self.backing {
+            log.file = file;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        Error::storage(action, self.path.as_deref().unwrap_or(Path::new("")), error)
+    }
+
+    fn changed(&self, message: &str) -> Error {
+        self.with_path(Error::new(ErrorCode::StorageChanged, message))
+    }
+
+    fn with_path(&self, error: Error) -> Error {
+        match &self.path {
+            Some(path) => error.at(path),
+            None => error,
+        }
+    }
+}
+
+impl LogFile {
+    /// Cuts a write that failed. If that fails too, what is there stays as a line of its own.
+    fn take_back(&mut self) {
+        if self.file.truncate(self.len).is_ok() {
+            return;
+        }
+        match self.file.facts() {
+            Ok(FileFacts { len, .. }) if len > self.len => {
+                self.len = len;
+                self.unsealed = true;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Creates a session file exclusively, locks it and writes `bytes`. On failure nothing of it is left.
+pub(crate) fn create_file(
+    storage: &dyn Storage,
+    path: &Path,
+    bytes: &[u8],
+    durability: Durability,
+) -> Result<Box<dyn StorageFile>> {
+    if let Some(directory) = path.parent() {
+        storage
+            .create_dir_all(directory)
+            .map_err(|error| Error::storage("create the session directory", directory, &error))?;
+    }
+    let file = storage.open(path, FileMode::CreateNew).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Error::new(ErrorCode::FileExists, "a file with the name of the new session exists; it was left alone")
+                .at(path)
+        }
+        _ => Error::storage("create the session file", path, &error),
+    })?;
+    let written = lock(&*file, path).and_then(|()| {
+        append_all(&*file, bytes).map_err(|(_, error)| Error::storage("write the session file", path, &error))?;
+        match durability {
+            Durability::None => Ok(()),
+            _ => file.sync().map_err(|error| Error::storage("bring the session file to the disk", path, &error)),
+        }
+    });
+    match written {
+        Ok(()) => Ok(file),
+        Err(error) => {
+            // The name is ours: it was created exclusively a moment ago.
+            let _ = storage.remove(path);
+            Err(error)
+        }
+    }
+}
+
+/// Takes the writer's lock or says who cannot.
+pub(crate) fn lock(file: &dyn StorageFile, path: &Path) -> Result<()> {
+    match file.try_lock() {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let message = "another writer has this session open; close it there, or open it read-only here";
+            Err(Error::new(ErrorCode::SessionLocked, message).at(path))
+        }
+        Err(error) => Err(Error::storage("lock the session file", path, &error)),
+    }
+}

@@ -1,0 +1,208 @@
+//! The one door between the tree and the file system, so that a test can fail any call and another store can stand
+//! behind it one day.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileMode {
+    /// For reading only.
+    Read,
+    /// For reading and appending; it must exist.
+    Append,
+    /// For reading and appending; it must not exist. Created private to its owner (0600).
+    CreateNew,
+}
+
+/// Facts of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileFacts {
+    /// Size in bytes.
+    pub len: u64,
+    /// Number of names the file has; 0 after its deletion.
+    pub links: u64,
+    /// It is a regular file.
+    pub is_file: bool,
+    /// Last change of its content.
+    pub modified: SystemTime,
+    /// Same value for the same file, whatever its name.
+    pub identity: (u64, u64),
+}
+
+/// A file system. All paths are absolute or relative to the process's directory.
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn StorageFile>>;
+    /// Facts of a file, following links.
+    fn facts(&self, path: &Path) -> io::Result<FileFacts>;
+    /// Creates a directory and its parents, private to their owner (0700) where it creates them.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Replaces `to` by `from` in one step.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// The path with all links followed.
+    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf>;
+    /// Full paths of the entries of a directory, in no order.
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+}
+
+/// An open file.
+pub trait StorageFile: Send + Sync + fmt::Debug {
+    /// Reads at a position; 0 bytes at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Appends with one system call; may take only a part.
+    fn append(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Waits until everything is on the disk.
+    fn sync(&self) -> io::Result<()>;
+    /// Cuts the file.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+    /// Takes the exclusive advisory lock; `false` if somebody else has it.
+    fn try_lock(&self) -> io::Result<bool>;
+    /// Facts of the open file.
+    fn facts(&self) -> io::Result<FileFacts>;
+}
+
+/// The operating system's files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsStorage;
+
+impl Storage for OsStorage {
+    fn open(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn StorageFile>> {
+        let mut options = OpenOptions::new();
+        match mode {
+            FileMode::Read => options.read(true),
+            FileMode::Append => options.read(true).append(true),
+            FileMode::CreateNew => options.read(true).append(true).create_new(true),
+        };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        Ok(Box::new(OsFile(options.open(path)?)))
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
+        fs::metadata(path).map(|metadata| facts_of(&metadata))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::DirBuilderExt;
+            builder.mode(0o700);
+        }
+        builder.create(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+}
+
+#[derive(Debug)]
+struct OsFile(File);
+
+impl StorageFile for OsFile {
+    #[cfg(unix)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&self.0, buffer, offset)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &self.0, bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn try_lock(&self) -> io::Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(fs::TryLockError::WouldBlock) => Ok(false),
+            // A file system without locks (some network mounts) must not make sessions unusable there.
+            Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn facts(&self) -> io::Result<FileFacts> {
+        self.0.metadata().map(|metadata| facts_of(&metadata))
+    }
+}
+
+fn facts_of(metadata: &fs::Metadata) -> FileFacts {
+    #[cfg(unix)]
+    let (links, identity) = {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.nlink(), (metadata.dev(), metadata.ino()))
+    };
+    #[cfg(not(unix))]
+    let (links, identity) = (1, (0, 0));
+    FileFacts {
+        len: metadata.len(),
+        links,
+        is_file: metadata.is_file(),
+        modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        identity,
+    }
+}
+
+/// Reads `len` bytes at `offset`; fewer only at the end of the file.
+pub(crate) fn read_range(file: &dyn StorageFile, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; len];
+    let mut filled = 0;
+    while filled < len {
+        match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.truncate(filled);
+    Ok(buffer)
+}
+
+/// Appends everything; the number says how much arrived when it fails.
+pub(crate) fn append_all(file: &dyn StorageFile, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match file.append(&bytes[written..]) {
+            Ok(0) => return Err((written, io::ErrorKind::WriteZero.into())),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((written, error)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Prompt and tools in force: a fold over system messages (S139–S143).
+
+use serde_json::{Value, json};
+
+use crate::message::{JsonObject, Message, Role};
+
+/// Folds system messages, in context order, into one (S140). Messages of other roles are passed over; `None` without any
+/// system message.
+pub fn fold_system<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Option<Message> {
+    let mut fold: Option<SystemFold> = None;
+    for message in messages.into_iter().filter(|message| message.role() == Role::System) {
+        fold.get_or_insert_with(|| SystemFold::new(message.get("timestamp").cloned())).add(message);
+    }
+    fold.map(SystemFold::into_message)
+}
+
+/// The text of a system message: its content, then its sections in order, empty parts left out (S143).
+pub fn prompt_text(message: &Message) -> String {
+    let content = message.text("\n");
+    let sections = message.get("sections").and_then(Value::as_object);
+    let texts = sections.into_iter().flat_map(|sections| sections.values()).filter_map(Value::as_str);
+    let parts: Vec<&str> = [content.as_str()].into_iter().chain(texts).filter(|text| !text.is_empty()).collect();
+    parts.join("\n\n")
+}
+
+/// The state of the fold, for callers that keep it running.
+#[derive(Debug, Clone, Default)]
+pub struct SystemFold {
+    contents: Vec<String>,
+    sections: JsonObject,
+    /// Current tool declarations in order.
+    tools: Vec<Value>,
+    timestamp: Option<Value>,
+}
+
+impl SystemFold {
+    fn new(timestamp: Option<Value>) -> SystemFold {
+        SystemFold { timestamp, ..SystemFold::default() }
+    }
+
+    /// Takes in one system message.
+    pub fn add(&mut self, message: &Message) {
+        if self.timestamp.is_none() {
+            self.timestamp = message.get("timestamp").cloned();
+        }
+        let content = message.text("\n");
+        if !content.is_empty() {
+            self.contents.push(content);
+        }
+        for (name, section) in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
+            match section {
+                Value::Null => {
+                    self.sections.shift_remove(name);
+                }
+                section => {
+                    self.sections.insert(name.clone(), section.clone());
+                }
+            }
+        }
+        let list = |key| message.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for removed in list("toolsRemoved") {
+            self.tools.retain(|tool| tool.get("name") != removed.get("name"));
+        }
+        for added in list("toolsAdded") {
+            match self.tools.iter_mut().find(|tool| tool.get("name") == added.get("name")) {
+                Some(tool) => *tool = added.clone(),
+                None => self.tools.push(added.clone()),
+            }
+        }
+    }
+
+    /// Sections in force: name → text.
+    pub fn sections(&self) -> &JsonObject {
+        &self.sections
+    }
+
+    /// Tool declarations in force.
+    pub fn tools(&self) -> &[Value] {
+        &self.tools
+    }
+
+    /// The fold as one system message (S140).
+    pub fn into_message(self) -> Message {
+        let mut out = Message::default();
+        out.set("role", "system");
+        out.set("content", self.contents.join("\n\n"));
+        if !self.sections.is_empty() {
+            out.set("sections", self.sections);
+        }
+        if !self.tools.is_empty() {
+            out.set("toolsAdded", self.tools);
+        }
+        out.set("timestamp", self.timestamp.unwrap_or(json!(null)));
+        out
+    }
+}
