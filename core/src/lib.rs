@@ -5,11 +5,28 @@
 //! dependency point down this list only.
 
 pub mod agent;
+pub mod engine;
 pub mod error;
 pub mod json;
 pub mod message;
+pub mod providers;
 pub mod resources;
 pub mod session;
+mod system;
+pub mod tools;
 pub mod tree;
 
+pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
+pub use session::{
+    Event, EventKind, Events, Fork, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, Run,
+    RunResult, Session, SessionOptions, SessionState, SubscribeOptions, WhenRunning,
+};
+
+/// Drives a future of this library to its end on the calling thread.
+///
+/// Any executor can do that; this one is for hosts that have none. Never call it from inside an executor's task, which
+/// would block that executor's thread.
+pub fn block_on<F: std::future::Future>(future: F) -> F::Output {
+    pollster::block_on(future)
+}

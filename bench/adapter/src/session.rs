@@ -153,7 +153,9 @@ fn op(p: &Params<'_>) -> Result<Value> {
             }
             "entries" => {
                 // pi hands out the list it holds; ours reads every line from the file.
-                let (ms, bytes) = timed(|| tree.entries().try_fold(0, |bytes, entry| Ok(bytes + entry?.json().len())))?;
+                let (ms, bytes) = timed(|| {
+                    tree.entries().try_fold(0, |bytes, entry| Ok(bytes + entry?.json().len()))
+                })?;
                 std::hint::black_box(bytes);
                 let ids: Vec<String> = tree.entries().map(|entry| Ok(entry?.id().to_owned())).collect::<Result<_>>()?;
                 (ms, ids_check("entries", &ids))
@@ -283,8 +285,7 @@ fn list(p: &Params<'_>) -> Result<Value> {
         let name = s.name.as_deref().unwrap_or_default();
         format!("{id}\t{}\t{}\t{name}\t{}", s.message_count, format_iso(s.modified), s.first_message)
     };
-    let text =
-        |s: &branchline::tree::SessionInfo| s.all_messages_text.as_deref().unwrap_or_default().encode_utf16().count();
+    let text = |s: &branchline::tree::SessionInfo| s.all_messages_text.as_deref().unwrap_or_default().encode_utf16().count();
     report["check"] = json!({
         "sessions": sessions.len(),
         "messages": sessions.iter().map(|s| s.message_count).sum::<usize>(),

@@ -1,5 +1,49 @@
-//! Sessions.
+//! Sessions: one cursor over one tree, with its model, tools, queues and agent loop.
+//!
+//! A [`Session`] is a handle to an actor: a task of the engine's runtime that owns all state and works through a queue
+//! of commands. Handles are cheap, `Send` and `Sync`, and every call is legal from any thread and from inside any
+//! callback: what a call waits for is a channel, so any executor, or [`block_on`](crate::block_on), can drive it.
+//! Everything a run does is told by [`Event`]s; what is persisted is what `message_end` says.
+
+mod actor;
+mod command;
+mod event;
+mod event_json;
+mod events;
 pub mod files;
+mod fork;
+mod handle;
+mod hub;
+mod navigate;
+mod open;
+mod options;
+mod pending;
+mod queue;
+mod run;
 pub mod serialise;
+#[expect(clippy::module_inception, reason = "the handle, named as the design names it")]
+mod session;
+mod shared;
 pub mod stats;
 pub mod thinking;
+
+pub use event::{Event, EventKind};
+pub use events::Events;
+pub use options::{
+    Fork, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, SessionOptions, SessionState,
+    SubscribeOptions, WhenRunning,
+};
+pub use run::{Run, RunResult};
+pub use session::Session;
+
+pub(crate) use actor::Actor;
+pub(crate) use command::Accepted;
+pub(crate) use open::{Source, start};
+pub(crate) use pending::Pending;
+pub(crate) use shared::Shared;
+
+/// Milliseconds since the Unix epoch, now.
+pub(crate) fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -14,9 +14,6 @@ use super::storage::{StorageFile, read_range};
 use super::time::format_iso;
 use super::tree::{State, Tree};
 
-/// The room of the last line is kept for the next one, unless it was an unusually long line.
-const KEPT_ROOM: usize = 256 << 10;
-
 impl Tree {
     /// Appends one entry below `parent` and returns its id.
     pub(crate) fn append(&self, parent: Option<&str>, entry: &NewEntry<'_>) -> Result<String> {
@@ -31,17 +28,12 @@ impl Tree {
         let id = fresh_id(&state.index, &*self.shared.ids);
         let now = self.shared.ids.now_ms();
         let timestamp = format_iso(now);
+        let line = entry.line(Base { id: &id, parent, timestamp: &timestamp });
         let kind = entry.kind();
-        let base = Base { id: &id, parent, timestamp: &timestamp };
-        let line = entry.line(kind, base, std::mem::take(&mut state.line));
-        let written = match state.index.has_conversation || kind.is_conversation() {
-            true => state.log.create_with(&line),
-            false => state.log.append(&line),
+        let place = match state.index.has_conversation || kind.is_conversation() {
+            true => state.log.create_with(&line)?,
+            false => state.log.append(&line)?,
         };
-        if line.capacity() <= KEPT_ROOM {
-            state.line = line;
-        }
-        let place = written?;
         state.index.push(&id, parent_node, now, kind, place);
         match entry {
             NewEntry::Label { target, label } => {
@@ -74,6 +66,15 @@ impl Tree {
     /// `storage_failed`; later appends then fail too, since nobody can tell what is on the disk.
     pub fn sync(&self) -> Result<()> {
         self.write().log.sync()
+    }
+
+    /// Gives up the right to write, and with it the lock: others may open the file for writing now. Every clone of this
+    /// tree can still read and refuses to append. A session that has no file yet never gets one.
+    ///
+    /// # Errors
+    /// `storage_failed` if the file cannot be opened for reading; the lock is then kept.
+    pub fn release(&self) -> Result<()> {
+        self.write().log.release()
     }
 
     /// The place of `turn_end` in the durability contract: syncs if that is when this tree syncs.

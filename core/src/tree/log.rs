@@ -78,6 +78,16 @@ impl Log {
         self
     }
 
+    /// From now on read-only: the file is opened again without the lock.
+    pub(crate) fn release(&mut self) -> Result<()> {
+        if let (Backing::File(log), Some(path), false) = (&mut self.backing, &self.path, self.read_only) {
+            log.file = (self.storage.open(path, FileMode::Read))
+                .map_err(|error| Error::storage("open the session file for reading", path, &error))?;
+        }
+        self.read_only = true;
+        Ok(())
+    }
+
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }

@@ -1,0 +1,136 @@
+//! One response: the request, its stream, and the message that is stored (S199, S200, S207, S208).
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::{FutureExt, StreamExt};
+
+use super::partial::Partial;
+use super::{Broken, grace_over};
+use crate::message::{AssistantStart, Message, Usage};
+use crate::providers::{Purpose, Request, ResponseStream, StreamEvent};
+use crate::session::{Actor, EventKind, now_ms};
+
+/// A run serves waiting commands at least every so many stream events, even when it never has to wait.
+const SERVE_EVERY: usize = 64;
+
+/// What came of waiting for the stream.
+enum Step {
+    Event(Option<StreamEvent>),
+    Panicked,
+    /// The abort grace is over.
+    GaveUp,
+}
+
+impl Actor {
+    /// The request for the next message of the conversation.
+    pub(crate) fn request(&self) -> Result<Request, crate::Error> {
+        Ok(Request {
+            model: self.chosen_model()?,
+            messages: self.projection.messages(),
+            tools: self.projection.system().tools(),
+            thinking_level: self.level.clone(),
+            session_id: self.shared.id.to_string(),
+            purpose: Purpose::Turn,
+            cancel: self.token(),
+        })
+    }
+
+    /// Asks the model and tells what it says. The stored message is returned.
+    pub(super) async fn respond(&mut self) -> Result<Arc<Message>, Broken> {
+        let request = self.request()?;
+        let level = request.thinking_level.clone();
+        let begun = Instant::now();
+        let (mut message, announced) = self.stream(request).await?;
+        if message.get("durationMs").is_none() {
+            message.set("durationMs", u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        }
+        message.set("thinkingLevel", level);
+        let message = Arc::new(message);
+        if !announced {
+            self.emit(EventKind::MessageStart { message: message.clone() }).await;
+        }
+        self.message_end(message.clone()).await?;
+        Ok(message)
+    }
+
+    /// Streams a response. Returns the final message, and whether its start was announced.
+    async fn stream(&mut self, request: Request) -> Result<(Message, bool), Broken> {
+        let model = request.model.clone();
+        let empty = || {
+            let (api, provider) = (&model.api, &model.provider);
+            Partial::new(AssistantStart { api, provider, model: &model.id, timestamp: now_ms() }.message())
+        };
+        let mut stream = self.open_stream(request)?;
+        let mut partial: Option<Partial> = None;
+        let mut usage = Arc::new(Usage::default());
+        let mut count = 0_usize;
+        loop {
+            let event = match self.next_step(&mut stream).await {
+                Step::Event(Some(event)) => event,
+                end => {
+                    let (stop, error) = match end {
+                        Step::GaveUp => ("aborted", "The request was aborted."),
+                        Step::Panicked => ("error", "The model's provider failed inside the library."),
+                        Step::Event(_) => ("error", "The response ended without a final event."),
+                    };
+                    let announced = partial.is_some();
+                    return Ok((partial.unwrap_or_else(empty).ended(stop, error), announced));
+                }
+            };
+            match event {
+                StreamEvent::Start(message) => {
+                    usage = Arc::new(message.usage().unwrap_or_default());
+                    partial = Some(Partial::new(message.clone()));
+                    self.emit(EventKind::MessageStart { message: Arc::new(message) }).await;
+                }
+                StreamEvent::Usage(now) => {
+                    usage = Arc::new(now);
+                    if let Some(partial) = &mut partial {
+                        partial.set_usage(now);
+                    }
+                }
+                StreamEvent::Block(update) => {
+                    if let Some(partial) = &mut partial {
+                        partial.apply(&update);
+                        self.emit(EventKind::MessageUpdate { usage: usage.clone(), update }).await;
+                    }
+                }
+                StreamEvent::Done(message) => return Ok((message, partial.is_some())),
+                StreamEvent::Failed(reason) => return Err(Broken::Request(reason)),
+            }
+            count += 1;
+            if count.is_multiple_of(SERVE_EVERY) {
+                self.serve();
+            }
+        }
+    }
+
+    /// Starts a request.
+    pub(crate) fn open_stream(&self, request: Request) -> Result<ResponseStream, crate::Error> {
+        let name = request.model.provider.clone();
+        let Some(provider) = self.engine.provider(&name) else {
+            let text = format!("the provider {name:?} was removed; choose another model");
+            return Err(crate::Error::new(crate::ErrorCode::UnknownModel, text));
+        };
+        std::panic::catch_unwind(AssertUnwindSafe(|| provider.stream(request))).map_err(|_| {
+            crate::Error::new(crate::ErrorCode::ProviderFailed, format!("the provider {name:?} failed to start"))
+        })
+    }
+
+    async fn next_step(&mut self, stream: &mut ResponseStream) -> Step {
+        let token = self.token();
+        self.wait(async {
+            tokio::select! {
+                biased;
+                event = AssertUnwindSafe(stream.next()).catch_unwind() => match event {
+                    Ok(event) => Step::Event(event),
+                    Err(_) => Step::Panicked,
+                },
+                () = grace_over(token) => Step::GaveUp,
+            }
+        })
+        .await
+    }
+}

@@ -1,0 +1,274 @@
+//! One batch of tool calls (S209–S223).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::grace_over;
+use crate::error::Result;
+use crate::message::{JsonObject, Message, StopReason, ToolResultMessage};
+use crate::session::{Actor, EventKind, now_ms};
+use crate::tools::validate::validate;
+use crate::tools::{ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
+
+/// Updates that may wait for the session before tools wait.
+const PROGRESS_CAPACITY: usize = 32;
+
+/// What a batch came to.
+pub(super) struct Batch {
+    /// Result messages in the order of the calls.
+    pub(super) results: Vec<Arc<Message>>,
+    /// Another turn should follow.
+    pub(super) more: bool,
+}
+
+/// A call as the model asked for it.
+struct Call {
+    id: Arc<str>,
+    name: Arc<str>,
+    args: Arc<Value>,
+    args_error: Option<String>,
+}
+
+/// How it ended.
+struct Outcome {
+    result: Arc<ToolResult>,
+    duration_ms: Option<u64>,
+}
+
+impl Outcome {
+    /// The call did not run.
+    fn refused(text: impl Into<String>) -> Outcome {
+        Outcome { result: Arc::new(ToolResult::error(text)), duration_ms: None }
+    }
+
+    fn aborted() -> Outcome {
+        Outcome::refused(ToolError::aborted().0)
+    }
+}
+
+/// A call that passed preparation.
+struct Accepted {
+    index: usize,
+    tool: Arc<dyn Tool>,
+    arguments: JsonObject,
+}
+
+type Ended = (usize, std::result::Result<ToolResult, ToolError>, Instant);
+
+enum Step {
+    Update(usize, ToolResult),
+    Ended(Option<std::result::Result<(Id, Ended), JoinError>>),
+    GaveUp,
+}
+
+impl Actor {
+    /// Runs the calls of a response and stores their results.
+    pub(super) async fn run_tools(&mut self, response: &Message) -> Result<Batch> {
+        let stop = response.stop_reason();
+        if matches!(stop, Some(StopReason::Error | StopReason::Aborted)) {
+            return Ok(Batch { results: Vec::new(), more: false });
+        }
+        let calls: Vec<Call> = response
+            .tool_calls()
+            .map(|call| Call {
+                id: call.id.into(),
+                name: call.name.into(),
+                args: Arc::new(call.arguments.clone()),
+                args_error: call.arguments_error.map(str::to_owned),
+            })
+            .collect();
+        let sequential = stop == Some(StopReason::Length)
+            || calls
+                .iter()
+                .filter_map(|call| self.tools.find(&call.name))
+                .any(|tool| tool.definition().mode == ExecutionMode::Sequential);
+        let (results, terminate) = match sequential {
+            true => self.one_by_one(&calls, stop == Some(StopReason::Length)).await?,
+            false => self.together(&calls).await?,
+        };
+        let more = !results.is_empty() && !terminate;
+        Ok(Batch { results, more })
+    }
+
+    async fn one_by_one(&mut self, calls: &[Call], cut_off: bool) -> Result<(Vec<Arc<Message>>, bool)> {
+        let mut results = Vec::with_capacity(calls.len());
+        let mut terminate = true;
+        for (index, call) in calls.iter().enumerate() {
+            self.call_starts(call).await;
+            let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+            let prepared = match cut_off {
+                true => Err(Outcome::refused(
+                    "Not executed: the response hit the output limit, so this call may be incomplete. Issue it again.",
+                )),
+                false => self.prepare(index, call),
+            };
+            match prepared {
+                Ok(accepted) => self.execute(calls, vec![accepted], &mut outcomes).await,
+                Err(outcome) => self.call_ends(call, outcome, &mut outcomes[index]).await,
+            }
+            let outcome = outcomes[index].take().unwrap_or_else(Outcome::aborted);
+            terminate &= outcome.result.terminate;
+            results.push(self.result(call, &outcome).await?);
+        }
+        Ok((results, terminate))
+    }
+
+    async fn together(&mut self, calls: &[Call]) -> Result<(Vec<Arc<Message>>, bool)> {
+        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        let mut accepted = Vec::with_capacity(calls.len());
+        for (index, call) in calls.iter().enumerate() {
+            self.call_starts(call).await;
+            match self.prepare(index, call) {
+                Ok(ready) => accepted.push(ready),
+                Err(outcome) => self.call_ends(call, outcome, &mut outcomes[index]).await,
+            }
+        }
+        self.execute(calls, accepted, &mut outcomes).await;
+        let mut results = Vec::with_capacity(calls.len());
+        let mut terminate = true;
+        for (call, outcome) in calls.iter().zip(outcomes) {
+            let outcome = outcome.unwrap_or_else(Outcome::aborted);
+            terminate &= outcome.result.terminate;
+            results.push(self.result(call, &outcome).await?);
+        }
+        Ok((results, terminate))
+    }
+
+    /// Finds the tool and checks the arguments (S214, S217).
+    fn prepare(&self, index: usize, call: &Call) -> std::result::Result<Accepted, Outcome> {
+        if self.aborted() {
+            return Err(Outcome::aborted());
+        }
+        let name = &call.name;
+        let Some(tool) = self.tools.find(name).cloned() else {
+            return Err(Outcome::refused(format!("Tool {name} not found")));
+        };
+        if let Some(error) = &call.args_error {
+            return Err(Outcome::refused(format!("Invalid arguments for tool \"{name}\": {error}")));
+        }
+        match validate(name, &tool.definition().parameters, &call.args) {
+            Ok(arguments) => Ok(Accepted { index, tool, arguments }),
+            Err(problem) => Err(Outcome::refused(problem)),
+        }
+    }
+
+    /// Runs accepted calls beside each other and tells of their progress and ends.
+    async fn execute(&mut self, calls: &[Call], accepted: Vec<Accepted>, outcomes: &mut [Option<Outcome>]) {
+        let token = self.token();
+        let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
+        let mut running: JoinSet<Ended> = JoinSet::new();
+        let mut started: HashMap<Id, (usize, Instant)> = HashMap::new();
+        for Accepted { index, tool, arguments } in accepted {
+            if token.is_cancelled() {
+                self.call_ends(&calls[index], Outcome::aborted(), &mut outcomes[index]).await;
+                continue;
+            }
+            let call = ToolCall {
+                id: calls[index].id.to_string(),
+                name: calls[index].name.to_string(),
+                arguments,
+                cwd: self.shared.cwd.clone(),
+                session_id: self.shared.id.to_string(),
+                cancel: token.clone(),
+                progress: Progress { call: index, sender: sender.clone() },
+            };
+            let begun = Instant::now();
+            let task = running.spawn(async move { (index, tool.execute(call).await, begun) });
+            started.insert(task.id(), (index, begun));
+        }
+        while !running.is_empty() {
+            let token = token.clone();
+            let step = self
+                .wait(async {
+                    tokio::select! {
+                        // Updates first: all that were sent before the end are told before it.
+                        biased;
+                        Ok((index, partial)) = updates.recv() => Step::Update(index, partial),
+                        ended = running.join_next_with_id() => Step::Ended(ended),
+                        () = grace_over(token) => Step::GaveUp,
+                    }
+                })
+                .await;
+            match step {
+                Step::Update(index, partial) => {
+                    if outcomes[index].is_none() {
+                        self.call_proceeds(&calls[index], partial).await;
+                    }
+                }
+                Step::Ended(Some(ended)) => {
+                    let (index, result, begun) = match ended {
+                        Ok((_, ended)) => ended,
+                        Err(error) => {
+                            let Some((index, begun)) = started.get(&error.id()).copied() else { continue };
+                            (index, Err(ToolError::new("The tool failed inside the program that provides it.")), begun)
+                        }
+                    };
+                    let result = result.unwrap_or_else(|error| ToolResult::error(error.0));
+                    let outcome = Outcome { result: Arc::new(result), duration_ms: Some(elapsed_ms(begun)) };
+                    self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
+                }
+                Step::Ended(None) => break,
+                Step::GaveUp => {
+                    running.abort_all();
+                    for (index, begun) in started.values().copied() {
+                        if outcomes[index].is_none() {
+                            let outcome = Outcome { duration_ms: Some(elapsed_ms(begun)), ..Outcome::aborted() };
+                            self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
+                        }
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn call_starts(&mut self, call: &Call) {
+        let (id, name, args) = (call.id.clone(), call.name.clone(), call.args.clone());
+        self.emit(EventKind::ToolExecutionStart { id, name, args }).await;
+    }
+
+    async fn call_proceeds(&mut self, call: &Call, partial: ToolResult) {
+        let (id, name, args) = (call.id.clone(), call.name.clone(), call.args.clone());
+        self.emit(EventKind::ToolExecutionUpdate { id, name, args, partial: Arc::new(partial) }).await;
+    }
+
+    async fn call_ends(&mut self, call: &Call, outcome: Outcome, slot: &mut Option<Outcome>) {
+        let kind = EventKind::ToolExecutionEnd {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            result: outcome.result.clone(),
+            is_error: outcome.result.is_error,
+            duration_ms: outcome.duration_ms,
+        };
+        *slot = Some(outcome);
+        self.emit(kind).await;
+    }
+
+    /// Stores the result message of a call.
+    async fn result(&mut self, call: &Call, outcome: &Outcome) -> Result<Arc<Message>> {
+        let result = &outcome.result;
+        let message = ToolResultMessage {
+            tool_call_id: &call.id,
+            tool_name: &call.name,
+            content: result.content.clone(),
+            details: result.details.clone(),
+            usage: result.usage.clone(),
+            is_error: result.is_error,
+            duration_ms: outcome.duration_ms,
+            timestamp: now_ms(),
+            nested_calls: None,
+        };
+        let message = Arc::new(message.message());
+        self.emit(EventKind::MessageStart { message: message.clone() }).await;
+        self.message_end(message.clone()).await?;
+        Ok(message)
+    }
+}
+
+fn elapsed_ms(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,109 @@
+//! The tools of one session: those it knows, and those the model may call.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::json;
+use crate::tools::{self, Tool};
+
+pub(crate) struct Toolset {
+    registered: Vec<Arc<dyn Tool>>,
+    active: Vec<Arc<dyn Tool>>,
+    declared: Vec<Declared>,
+    version: u64,
+}
+
+/// An active tool as system messages declare it.
+pub(crate) struct Declared {
+    pub(crate) value: Value,
+    /// `value` as compact JSON, which is how declarations are compared (S301).
+    pub(crate) text: String,
+}
+
+impl Toolset {
+    fn new(registered: Vec<Arc<dyn Tool>>, active: Vec<Arc<dyn Tool>>) -> Toolset {
+        let mut tools = Toolset { registered, active: Vec::new(), declared: Vec::new(), version: 0 };
+        tools.activate(active);
+        tools
+    }
+
+    /// Every tool is active.
+    pub(crate) fn all(registered: Vec<Arc<dyn Tool>>) -> Toolset {
+        let active = registered.clone();
+        Toolset::new(registered, active)
+    }
+
+    /// The host chose the active tools.
+    pub(crate) fn chosen(registered: Vec<Arc<dyn Tool>>, names: &[String]) -> Result<Toolset> {
+        let mut tools = Toolset::new(registered, Vec::new());
+        tools.choose(names)?;
+        Ok(tools)
+    }
+
+    /// Activates tools by name, all or none.
+    pub(crate) fn choose(&mut self, names: &[String]) -> Result<()> {
+        let mut active: Vec<Arc<dyn Tool>> = Vec::with_capacity(names.len());
+        for name in names {
+            let Some(tool) = self.registered.iter().find(|tool| tool.definition().name == *name) else {
+                let known: Vec<&str> = self.registered.iter().map(|tool| tool.definition().name.as_str()).collect();
+                let text = format!("unknown tool {name:?}; known tools: {}", known.join(", "));
+                return Err(Error::new(ErrorCode::UnknownTool, text));
+            };
+            if !active.iter().any(|known| known.definition().name == *name) {
+                active.push(tool.clone());
+            }
+        }
+        self.activate(active);
+        Ok(())
+    }
+
+    /// Activates what a path declares, and the host's tools that it never heard of (S304).
+    pub(crate) fn restore(&mut self, names: &[String], mentioned: &HashSet<String>) {
+        let find = |name: &String| self.registered.iter().find(|tool| tool.definition().name == *name).cloned();
+        let mut active: Vec<Arc<dyn Tool>> = names.iter().filter_map(find).collect();
+        let builtin: Vec<String> = tools::builtin().iter().map(|tool| tool.definition().name.clone()).collect();
+        let new = self.registered.iter().filter(|tool| {
+            let name = &tool.definition().name;
+            !mentioned.contains(name) && !builtin.contains(name)
+        });
+        active.extend(new.cloned());
+        self.activate(active);
+    }
+
+    fn activate(&mut self, active: Vec<Arc<dyn Tool>>) {
+        self.declared = active
+            .iter()
+            .map(|tool| {
+                let value = tool.definition().declaration();
+                Declared { text: json::to_string(&value), value }
+            })
+            .collect();
+        self.active = active;
+        self.version += 1;
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.active.iter().map(|tool| tool.definition().name.clone()).collect()
+    }
+
+    pub(crate) fn active(&self) -> &[Arc<dyn Tool>] {
+        &self.active
+    }
+
+    pub(crate) fn declared(&self) -> &[Declared] {
+        &self.declared
+    }
+
+    /// Grows with every change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The active tool of this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.active.iter().find(|tool| tool.definition().name == name)
+    }
+}

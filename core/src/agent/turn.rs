@@ -1,0 +1,184 @@
+//! The loop: turns until the model is done and nothing waits (S202–S210, S222–S236).
+
+use std::sync::Arc;
+
+use super::Broken;
+use crate::error::{Error, ErrorCode, Result};
+use crate::message::{AssistantStart, Message, Role, StopReason, SystemMessage};
+use crate::providers::Model;
+use crate::session::{Accepted, Actor, EventKind, Events, Phase, PromptOptions, now_ms};
+use crate::tree::Durability;
+use tokio::sync::oneshot;
+
+impl Actor {
+    /// A prompt on an idle session: accepts it, then runs until the session has settled.
+    pub(crate) async fn prompt(
+        &mut self,
+        text: &str,
+        options: PromptOptions,
+        reply: oneshot::Sender<Result<Accepted>>,
+    ) {
+        if let Err(error) = self.ready() {
+            let _ = reply.send(Err(error));
+            return;
+        }
+        if reply.is_closed() {
+            return; // who asked has changed their mind
+        }
+        let user = Message::user(text, options.images, now_ms());
+        let outcome = self.begin(Phase::Running);
+        let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
+        let _ = reply.send(Ok((events, outcome)));
+        let result = self.work(user).await;
+        self.settle(result);
+    }
+
+    fn ready(&self) -> Result<()> {
+        if self.shared.choices_made().read_only {
+            return Err(Error::new(ErrorCode::ReadOnly, "the session was opened read-only; open it for writing"));
+        }
+        self.chosen_model().map(drop)
+    }
+
+    pub(crate) fn chosen_model(&self) -> Result<Arc<Model>> {
+        self.model.clone().ok_or_else(|| {
+            let text =
+                "no model is chosen; set one when the session is made or with set_model, for example scripted/demo";
+            Error::new(ErrorCode::NoModel, text)
+        })
+    }
+
+    /// Runs, and further runs for what was queued meanwhile (S236).
+    async fn work(&mut self, user: Message) -> Result<()> {
+        if let Some(level) = self.projection.level()
+            && self.clamp(level) != self.level
+        {
+            self.record_level()?;
+        }
+        let mut initial = vec![user];
+        let mut outcome = Ok(());
+        loop {
+            if let Err(broken) = self.run_once(std::mem::take(&mut initial)).await {
+                outcome = self.broken(broken).await;
+            }
+            if outcome.is_err() || self.aborted() || self.pending.is_empty() {
+                break;
+            }
+        }
+        outcome.and(self.store_held().await)
+    }
+
+    /// One run: `agent_start` to `agent_end`.
+    async fn run_once(&mut self, mut next: Vec<Message>) -> Result<(), Broken> {
+        if let Some(activity) = &mut self.activity {
+            activity.run_start = activity.messages.len();
+        }
+        self.emit(EventKind::AgentStart).await;
+        if !self.aborted() {
+            next.extend(self.pending.drain_steering());
+            if next.is_empty() {
+                next = self.pending.drain_follow_up();
+            }
+        }
+        loop {
+            self.emit(EventKind::TurnStart).await;
+            self.announce_system().await?;
+            for message in next {
+                self.say(message).await?;
+            }
+            let response = self.respond().await?;
+            let batch = self.run_tools(&response).await?;
+            self.emit(EventKind::TurnEnd { message: response.clone(), tool_results: batch.results.into() }).await;
+            self.store_held().await?;
+            self.turn_stored().await?;
+            if matches!(response.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) {
+                break;
+            }
+            // After an abort nothing queued is taken; open calls still get the aborted response that closes the run.
+            next = if self.aborted() { Vec::new() } else { self.pending.drain_steering() };
+            if batch.more || !next.is_empty() {
+                continue;
+            }
+            if !self.aborted() {
+                next = self.pending.drain_follow_up();
+            }
+            if next.is_empty() {
+                break;
+            }
+        }
+        let messages = self.run_messages();
+        self.emit(EventKind::AgentEnd { messages, will_retry: false }).await;
+        Ok(())
+    }
+
+    fn run_messages(&self) -> Arc<[Arc<Message>]> {
+        self.activity.as_ref().map_or(&[][..], |activity| &activity.messages[activity.run_start..]).into()
+    }
+
+    /// Says what changed in prompt and tools, if anything did (S299, S301).
+    async fn announce_system(&mut self) -> Result<()> {
+        let version = self.tools.version();
+        if self.projection.system().is_checked(version) {
+            return Ok(());
+        }
+        let sections = self.prompt.sections(&self.tools);
+        let changes = self.projection.system_mut().changes(&sections, self.tools.declared(), version);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let message = SystemMessage {
+            content: String::new(),
+            sections: changes.sections,
+            tools_added: changes.tools_added,
+            tools_removed: changes.tools_removed,
+            timestamp: now_ms(),
+        };
+        self.deliver(message.message()).await
+    }
+
+    /// Delivers a user message; if it waited in a queue, that is told first (S234).
+    async fn say(&mut self, message: Message) -> Result<()> {
+        if message.role() == Role::User && self.pending.delivered(&message.text("")) {
+            self.queue_changed();
+        }
+        self.deliver(message).await
+    }
+
+    /// Stores custom messages that came during a turn (S238).
+    async fn store_held(&mut self) -> Result<()> {
+        for message in std::mem::take(&mut self.held) {
+            self.deliver(message).await?;
+        }
+        Ok(())
+    }
+
+    /// With [`Durability::Turn`] what was stored is on the disk from here on.
+    async fn turn_stored(&mut self) -> Result<()> {
+        if self.shared.choices_made().durability != Durability::Turn {
+            return Ok(());
+        }
+        let (engine, tree) = (self.engine.clone(), self.cursor.tree().clone());
+        self.wait(async move { engine.blocking(move || tree.end_turn()).await }).await
+    }
+
+    /// The run itself failed: a message says so, and ends it (S33, S225).
+    async fn broken(&mut self, broken: Broken) -> Result<()> {
+        let (text, outcome) = match broken {
+            Broken::Request(reason) => (reason, Ok(())),
+            Broken::Storage(error) => (error.to_string(), Err(error)),
+        };
+        let stop = if self.aborted() { "aborted" } else { "error" };
+        let (api, provider, model) = match &self.model {
+            Some(model) => (model.api.as_str(), model.provider.as_str(), model.id.as_str()),
+            None => ("", "", ""),
+        };
+        let message = Arc::new(AssistantStart { api, provider, model, timestamp: now_ms() }.failed(stop, &text));
+        self.emit(EventKind::MessageStart { message: message.clone() }).await;
+        if self.message_end(message.clone()).await.is_err() {
+            self.emit(EventKind::MessageEnd { message: message.clone(), entry_id: None }).await;
+        }
+        self.emit(EventKind::TurnEnd { message: message.clone(), tool_results: [].into() }).await;
+        self.emit(EventKind::AgentEnd { messages: [message].into(), will_retry: false }).await;
+        outcome
+    }
+}

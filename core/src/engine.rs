@@ -1,0 +1,282 @@
+//! The engine: what a host creates first. Worker threads, models and tools; no globals, so two can live in one process.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::providers::scripted::{Script, ScriptedProvider};
+use crate::providers::{Model, Models, Provider};
+use crate::session::{self, Session, SessionOptions, Shared, Source};
+use crate::tools::{self, Tool};
+use crate::tree::{self, ListOptions, SessionInfo};
+
+/// How long sessions may take to store what they have when their engine is dropped.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Settings of an [`Engine`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct EngineOptions {
+    /// Worker threads for everything the engine does; `None` is one for each processor, at most 4.
+    pub worker_threads: Option<usize>,
+    /// Where sessions and settings live; `None` is `$PI_CODING_AGENT_DIR` or `~/.pi/agent` (S38).
+    pub agent_dir: Option<PathBuf>,
+    /// `provider/model` for sessions that choose none.
+    pub default_model: Option<String>,
+}
+
+impl EngineOptions {
+    /// Sets [`worker_threads`](Self::worker_threads).
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.worker_threads = Some(threads);
+        self
+    }
+
+    /// Sets [`agent_dir`](Self::agent_dir).
+    pub fn agent_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.agent_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets [`default_model`](Self::default_model).
+    pub fn default_model(mut self, model: impl Into<String>) -> Self {
+        self.default_model = Some(model.into());
+        self
+    }
+}
+
+/// What a host creates first. Cheap to clone; all clones are the same engine.
+///
+/// Every method is legal from any thread. When the last clone is dropped every session is aborted and closed, without
+/// waiting; [`shutdown`](Engine::shutdown) does the same and waits. Calls after that fail with `closed`.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+/// The owner of the runtime. Sessions hold [`EngineShared`] only, so they never keep it alive.
+struct Inner {
+    shared: Arc<EngineShared>,
+    runtime: Mutex<Option<Runtime>>,
+}
+
+/// What sessions need of their engine.
+pub(crate) struct EngineShared {
+    pub(crate) handle: Handle,
+    pub(crate) options: EngineOptions,
+    models: Mutex<Models>,
+    tools: Mutex<Vec<Arc<dyn Tool>>>,
+    scripted: Arc<ScriptedProvider>,
+    /// `None` once the engine was shut down.
+    sessions: Mutex<Option<Vec<Weak<Shared>>>>,
+}
+
+impl Engine {
+    /// Starts an engine.
+    ///
+    /// Errors: `internal` when the threads cannot be started.
+    pub fn new(options: EngineOptions) -> Result<Engine> {
+        let default = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
+        let threads = options.worker_threads.unwrap_or_else(default).max(1);
+        // No I/O driver: nothing here may touch the process's signal handlers.
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("branchline")
+            .enable_time()
+            .build()
+            .map_err(|error| Error::new(ErrorCode::Internal, format!("cannot start worker threads: {error}")))?;
+        let scripted = Arc::new(ScriptedProvider::builtin());
+        let mut models = Models::default();
+        models.add(scripted.clone());
+        let shared = EngineShared {
+            handle: runtime.handle().clone(),
+            options,
+            models: Mutex::new(models),
+            tools: Mutex::new(tools::builtin()),
+            scripted,
+            sessions: Mutex::new(Some(Vec::new())),
+        };
+        Ok(Engine { inner: Arc::new(Inner { shared: Arc::new(shared), runtime: Mutex::new(Some(runtime)) }) })
+    }
+
+    fn shared(&self) -> &Arc<EngineShared> {
+        &self.inner.shared
+    }
+
+    /// Adds the model `scripted/NAME` that answers from a script. `name` may be written with or without `scripted/`.
+    ///
+    /// Errors: `invalid_argument` for an empty name.
+    pub fn add_scripted_model(&self, name: &str, script: Script) -> Result<()> {
+        let id = name.strip_prefix("scripted/").unwrap_or(name);
+        if id.is_empty() {
+            return Err(Error::new(ErrorCode::InvalidArgument, "a scripted model needs a name"));
+        }
+        self.shared().scripted.add_named(id, &script);
+        Ok(())
+    }
+
+    /// Adds a provider and its models, replacing one of the same name.
+    pub fn add_provider(&self, provider: Arc<dyn Provider>) {
+        lock(&self.shared().models).add(provider);
+    }
+
+    /// Every model known.
+    pub fn models(&self) -> Vec<Model> {
+        lock(&self.shared().models).all()
+    }
+
+    /// Adds a tool for the sessions made from now on, replacing one of the same name.
+    pub fn add_tool(&self, tool: Arc<dyn Tool>) {
+        put_tool(&mut lock(&self.shared().tools), tool);
+    }
+
+    /// Makes a new session (S289). Its file appears with the first message.
+    ///
+    /// Errors: `unknown_model`, `unknown_tool`, `invalid_session_id`, `file_exists`, `storage_failed`, `closed`.
+    pub async fn create_session(&self, options: SessionOptions) -> Result<Session> {
+        session::start(self.shared(), Source::New, options).await
+    }
+
+    /// Opens a session file.
+    ///
+    /// Errors: `invalid_session_file`, `session_locked`, `unknown_model`, `unknown_tool`, `storage_failed`, `closed`.
+    pub async fn open_session(&self, path: impl AsRef<Path>, options: SessionOptions) -> Result<Session> {
+        session::start(self.shared(), Source::File(path.as_ref().to_path_buf()), options).await
+    }
+
+    /// Opens the most recent session of a directory, or makes one.
+    ///
+    /// Errors: as [`open_session`](Engine::open_session).
+    pub async fn continue_recent(&self, options: SessionOptions) -> Result<Session> {
+        session::start(self.shared(), Source::Recent, options).await
+    }
+
+    /// Lists the session files of a working directory, or with `None` of all of them, most recent first. Where the
+    /// options name no agent directory the engine's is used.
+    ///
+    /// Errors: `cancelled`, `closed`.
+    pub async fn list_sessions(&self, cwd: Option<PathBuf>, options: ListOptions) -> Result<Vec<SessionInfo>> {
+        let mut options = options;
+        if options.location.agent_dir.is_none() {
+            options.location.agent_dir.clone_from(&self.shared().options.agent_dir);
+        }
+        let list = move || match cwd {
+            Some(cwd) => tree::list(cwd, &options),
+            None => tree::list_all(&options),
+        };
+        self.shared().blocking(list).await
+    }
+
+    /// Aborts and closes every session and waits until their files are released. Idempotent.
+    pub async fn shutdown(&self) {
+        let sessions = self.shared().close();
+        for session in &sessions {
+            session.wait_closed().await;
+        }
+        if let Some(runtime) = lock(&self.inner.runtime).take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let sessions = self.shared.close();
+        let Some(runtime) = lock(&self.runtime).take() else { return };
+        if sessions.is_empty() {
+            return runtime.shutdown_background();
+        }
+        // Dropping must not wait, but what the sessions have should be stored: a thread of its own sees them out. The
+        // runtime travels in a slot, so that it is shut down (and not dropped, which would wait) without that thread.
+        let slot = Arc::new(Mutex::new(Some(runtime)));
+        let theirs = slot.clone();
+        let reaper = move || {
+            let start = Instant::now();
+            while start.elapsed() < LINGER && sessions.iter().any(|session| !session.is_closed()) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            if let Some(runtime) = lock(&theirs).take() {
+                runtime.shutdown_background();
+            }
+        };
+        if std::thread::Builder::new().name("branchline-end".into()).spawn(reaper).is_err()
+            && let Some(runtime) = lock(&slot).take()
+        {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("options", &self.shared().options).finish_non_exhaustive()
+    }
+}
+
+impl EngineShared {
+    pub(crate) fn model(&self, name: &str) -> Result<Arc<Model>> {
+        lock(&self.models).find(name)
+    }
+
+    pub(crate) fn provider(&self, name: &str) -> Option<Arc<dyn Provider>> {
+        lock(&self.models).provider(name)
+    }
+
+    /// The engine's tools and those of one session, the latter winning.
+    pub(crate) fn tools(&self, custom: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        let mut tools = lock(&self.tools).clone();
+        custom.iter().for_each(|tool| put_tool(&mut tools, tool.clone()));
+        tools
+    }
+
+    /// Enters a session into the list of those that end with the engine.
+    pub(crate) fn register(&self, session: &Arc<Shared>) -> Result<()> {
+        let mut sessions = lock(&self.sessions);
+        let Some(sessions) = sessions.as_mut() else { return Err(closed()) };
+        sessions.retain(|known| known.strong_count() > 0);
+        sessions.push(Arc::downgrade(session));
+        Ok(())
+    }
+
+    /// Runs blocking work on the engine's threads. Any executor can drive the future.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        if lock(&self.sessions).is_none() {
+            return Err(closed());
+        }
+        let (reply, answer) = oneshot::channel();
+        self.handle.spawn_blocking(move || {
+            let _ = reply.send(work());
+        });
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Tells every session to end and takes no new ones.
+    fn close(&self) -> Vec<Arc<Shared>> {
+        let sessions = lock(&self.sessions).take().unwrap_or_default();
+        let sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
+        sessions.iter().for_each(|session| session.close.cancel());
+        sessions
+    }
+}
+
+fn put_tool(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>) {
+    match tools.iter_mut().find(|known| known.definition().name == tool.definition().name) {
+        Some(known) => *known = tool,
+        None => tools.push(tool),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn closed() -> Error {
+    Error::new(ErrorCode::Closed, "the engine was shut down; create another")
+}

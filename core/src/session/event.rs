@@ -1,0 +1,197 @@
+//! Events: everything a session tells its host (S196–S198).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::message::{Message, Usage};
+use crate::providers::BlockEvent;
+use crate::tools::ToolResult;
+
+/// One event of a session. Small and cheap to clone: texts and messages are shared, JSON is made only when asked for.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub(crate) sequence: u64,
+    pub(crate) session: Arc<str>,
+    pub(crate) kind: EventKind,
+}
+
+/// What happened. New kinds may come; ignore what you do not know.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A run began.
+    AgentStart,
+    /// A turn began: its messages, one response, and the calls it asks for follow.
+    TurnStart,
+    /// A message begins; an assistant message is empty and `pending` here.
+    MessageStart {
+        /// The message as it is now.
+        message: Arc<Message>,
+    },
+    /// The response grew.
+    MessageUpdate {
+        /// Tokens known by now; often zero until the end.
+        usage: Arc<Usage>,
+        /// What grew.
+        update: BlockEvent,
+    },
+    /// A message is complete and stored.
+    MessageEnd {
+        /// The message as it was stored.
+        message: Arc<Message>,
+        /// The entry that holds it. Not part of the JSON form.
+        entry_id: Option<Arc<str>>,
+    },
+    /// A tool call is about to be prepared and run.
+    ToolExecutionStart {
+        /// The call's id.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+        /// Arguments as the model gave them.
+        args: Arc<Value>,
+    },
+    /// A running tool reports progress.
+    ToolExecutionUpdate {
+        /// The call's id.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+        /// Arguments as the model gave them.
+        args: Arc<Value>,
+        /// The result so far; replaces the one before.
+        partial: Arc<ToolResult>,
+    },
+    /// A tool call is over.
+    ToolExecutionEnd {
+        /// The call's id.
+        id: Arc<str>,
+        /// The tool's name.
+        name: Arc<str>,
+        /// What it came to.
+        result: Arc<ToolResult>,
+        /// Whether it failed.
+        is_error: bool,
+        /// Milliseconds it ran; `None` when it did not run.
+        duration_ms: Option<u64>,
+    },
+    /// A turn is over.
+    TurnEnd {
+        /// The response.
+        message: Arc<Message>,
+        /// Result messages in the order of the calls.
+        tool_results: Arc<[Arc<Message>]>,
+    },
+    /// A run is over.
+    AgentEnd {
+        /// The messages of this run.
+        messages: Arc<[Arc<Message>]>,
+        /// Another run follows by itself.
+        will_retry: bool,
+    },
+    /// Nothing follows by itself any more; the session is idle.
+    AgentSettled {
+        /// An abort was asked for.
+        aborted: bool,
+    },
+    /// The queues of waiting texts changed.
+    QueueUpdate {
+        /// Texts for the current run.
+        steering: Arc<[Arc<str>]>,
+        /// Texts for after it.
+        follow_up: Arc<[Arc<str>]>,
+    },
+    /// An entry was stored that no other event speaks of (S198).
+    EntryAppended {
+        /// The entry as its line in the file.
+        entry: Arc<str>,
+    },
+    /// The session's name changed.
+    SessionInfoChanged {
+        /// `None` when it was cleared.
+        name: Option<Arc<str>>,
+    },
+    /// The effective thinking level changed.
+    ThinkingLevelChanged {
+        /// The new level.
+        level: Arc<str>,
+    },
+}
+
+impl Event {
+    /// Counts the events of the session from 1. Merged deltas carry the number of the last one, so numbers may jump.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// The session's id.
+    pub fn session_id(&self) -> &str {
+        &self.session
+    }
+
+    /// What happened.
+    pub fn kind(&self) -> &EventKind {
+        &self.kind
+    }
+
+    /// The event's name on the wire, for example `message_update`.
+    pub fn type_name(&self) -> &'static str {
+        match &self.kind {
+            EventKind::AgentStart => "agent_start",
+            EventKind::TurnStart => "turn_start",
+            EventKind::MessageStart { .. } => "message_start",
+            EventKind::MessageUpdate { .. } => "message_update",
+            EventKind::MessageEnd { .. } => "message_end",
+            EventKind::ToolExecutionStart { .. } => "tool_execution_start",
+            EventKind::ToolExecutionUpdate { .. } => "tool_execution_update",
+            EventKind::ToolExecutionEnd { .. } => "tool_execution_end",
+            EventKind::TurnEnd { .. } => "turn_end",
+            EventKind::AgentEnd { .. } => "agent_end",
+            EventKind::AgentSettled { .. } => "agent_settled",
+            EventKind::QueueUpdate { .. } => "queue_update",
+            EventKind::EntryAppended { .. } => "entry_appended",
+            EventKind::SessionInfoChanged { .. } => "session_info_changed",
+            EventKind::ThinkingLevelChanged { .. } => "thinking_level_changed",
+        }
+    }
+
+    /// The new text when this is a text delta.
+    pub fn text_delta(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::MessageUpdate { update: BlockEvent::TextDelta { delta, .. }, .. } => Some(delta),
+            _ => None,
+        }
+    }
+
+    /// The new text when this is a thinking delta.
+    pub fn thinking_delta(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::MessageUpdate { update: BlockEvent::ThinkingDelta { delta, .. }, .. } => Some(delta),
+            _ => None,
+        }
+    }
+
+    /// The message of a `message_start`, `message_end` or `turn_end`.
+    pub fn message(&self) -> Option<&Arc<Message>> {
+        match &self.kind {
+            EventKind::MessageStart { message }
+            | EventKind::MessageEnd { message, .. }
+            | EventKind::TurnEnd { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+
+    /// The entry that holds the message of a `message_end`.
+    pub fn entry_id(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::MessageEnd { entry_id, .. } => entry_id.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The event as pi writes it: one compact JSON object (S196–S201).
+    pub fn to_json(&self) -> String {
+        super::event_json::write(self)
+    }
+}

@@ -1,0 +1,130 @@
+//! The JSON form of events: pi's event stream, where `message_update` carries no message (S201, R110–R112).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::event::{Event, EventKind};
+use crate::json;
+use crate::message::Message;
+use crate::providers::BlockEvent;
+use crate::tools::ToolResult;
+
+/// An object under construction: keys are written in the order of the calls.
+struct Object(String);
+
+impl Object {
+    fn new(type_name: &str) -> Object {
+        Object(format!("{{\"type\":\"{type_name}\""))
+    }
+
+    /// A field whose JSON text is at hand.
+    fn raw(mut self, key: &str, text: &str) -> Object {
+        let _ = write!(self.0, ",\"{key}\":{text}");
+        self
+    }
+
+    fn text(self, key: &str, text: &str) -> Object {
+        let text = json::to_string(text);
+        self.raw(key, &text)
+    }
+
+    fn value(self, key: &str, value: &Value) -> Object {
+        let text = json::to_string(value);
+        self.raw(key, &text)
+    }
+
+    fn flag(self, key: &str, flag: bool) -> Object {
+        self.raw(key, if flag { "true" } else { "false" })
+    }
+
+    fn message(self, key: &str, message: &Message) -> Object {
+        let text = message.to_json();
+        self.raw(key, &text)
+    }
+
+    fn list<T>(mut self, key: &str, items: &[T], json: impl Fn(&T) -> String) -> Object {
+        let _ = write!(self.0, ",\"{key}\":[");
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                self.0.push(',');
+            }
+            self.0.push_str(&json(item));
+        }
+        self.0.push(']');
+        self
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+pub(super) fn write(event: &Event) -> String {
+    let object = Object::new(event.type_name());
+    let text = |text: &Arc<str>| json::to_string(&**text);
+    let message = |message: &Arc<Message>| message.to_json();
+    match &event.kind {
+        EventKind::AgentStart | EventKind::TurnStart => object,
+        EventKind::MessageStart { message } | EventKind::MessageEnd { message, .. } => {
+            object.message("message", message)
+        }
+        EventKind::MessageUpdate { usage, update } => {
+            object.value("usage", &usage.to_value()).raw("assistantMessageEvent", &block(update))
+        }
+        EventKind::ToolExecutionStart { id, name, args } => tool(object, id, name).value("args", args),
+        EventKind::ToolExecutionUpdate { id, name, args, partial } => {
+            tool(object, id, name).value("args", args).raw("partialResult", &result(partial))
+        }
+        EventKind::ToolExecutionEnd { id, name, result: outcome, is_error, duration_ms } => {
+            let object = tool(object, id, name).raw("result", &result(outcome)).flag("isError", *is_error);
+            match duration_ms {
+                Some(time) => object.raw("durationMs", &time.to_string()),
+                None => object,
+            }
+        }
+        EventKind::TurnEnd { message: response, tool_results } => {
+            object.message("message", response).list("toolResults", tool_results, message)
+        }
+        EventKind::AgentEnd { messages, will_retry } => {
+            object.list("messages", messages, message).flag("willRetry", *will_retry)
+        }
+        EventKind::AgentSettled { aborted } => object.flag("aborted", *aborted),
+        EventKind::QueueUpdate { steering, follow_up } => {
+            object.list("steering", steering, text).list("followUp", follow_up, text)
+        }
+        EventKind::EntryAppended { entry } => object.raw("entry", entry),
+        EventKind::SessionInfoChanged { name } => match name {
+            Some(name) => object.text("name", name),
+            None => object,
+        },
+        EventKind::ThinkingLevelChanged { level } => object.text("level", level),
+    }
+    .end()
+}
+
+fn tool(object: Object, id: &str, name: &str) -> Object {
+    object.text("toolCallId", id).text("toolName", name)
+}
+
+fn result(result: &ToolResult) -> String {
+    json::to_string(&result.to_value())
+}
+
+fn block(update: &BlockEvent) -> String {
+    let object = Object::new(update.type_name()).raw("contentIndex", &update.index().to_string());
+    match update {
+        BlockEvent::TextStart { .. } | BlockEvent::ThinkingStart { .. } => object,
+        BlockEvent::TextDelta { delta, .. }
+        | BlockEvent::ThinkingDelta { delta, .. }
+        | BlockEvent::ToolCallDelta { delta, .. } => object.text("delta", delta),
+        BlockEvent::TextEnd { content, .. } | BlockEvent::ThinkingEnd { content, .. } => {
+            object.text("content", content)
+        }
+        BlockEvent::ToolCallStart { id, name, .. } => object.text("id", id).text("toolName", name),
+        BlockEvent::ToolCallEnd { tool_call, .. } => object.value("toolCall", tool_call),
+    }
+    .end()
+}

@@ -1,0 +1,160 @@
+//! The commands of a session, one function each. They run between the steps of a run as well as on an idle session, so
+//! none of them waits: events they cause are pushed (see [`super::queue`]).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::actor::Actor;
+use super::command::{Command, CustomMessage, Reply};
+use super::event::EventKind;
+use super::options::{Phase, PromptOptions, WhenRunning};
+use super::{Events, command, now_ms, thinking};
+use crate::error::{Error, ErrorCode, Result};
+use crate::message::Message;
+
+impl Actor {
+    pub(crate) fn handle(&mut self, command: Command) {
+        match command {
+            Command::Prompt { text, options, reply } => self.queue_prompt(&text, options, reply),
+            Command::Queue { text, images, steer, reply } => {
+                self.queue(steer, &text, images);
+                let _ = reply.send(Ok(()));
+            }
+            Command::ClearQueues { reply } => {
+                let cleared = self.pending.clear();
+                self.queue_changed();
+                let _ = reply.send(Ok(cleared));
+            }
+            Command::SetQueueModes { steer_all, follow_up_all, reply } => {
+                self.pending.set_modes(steer_all, follow_up_all);
+                let _ = reply.send(Ok(()));
+            }
+            Command::Navigate { reply, .. } => {
+                let _ = reply.send(Err(self.busy()));
+            }
+            Command::SetLabel { target, label, reply } => {
+                let _ = reply.send(self.append(|cursor| cursor.append_label(&target, label.as_deref())));
+            }
+            Command::SetName { name, reply } => {
+                let _ = reply.send(self.set_name(&name));
+            }
+            Command::SetModel { name, reply } => {
+                let _ = reply.send(self.set_model(&name));
+            }
+            Command::SetThinkingLevel { level, reply } => {
+                let _ = reply.send(self.set_level(&level));
+            }
+            Command::SetTools { names, reply } => {
+                let _ = reply.send(self.tools.choose(&names));
+                self.show();
+            }
+            Command::AppendCustom { custom_type, data, reply } => {
+                let _ = reply.send(self.append_custom(&custom_type, data));
+            }
+            Command::AppendCustomMessage { message, reply } => {
+                let _ = reply.send(self.append_custom_message(message));
+            }
+        }
+    }
+
+    /// Why a call that needs an idle session is refused (S163).
+    fn busy(&self) -> Error {
+        match self.shared.state().phase {
+            Phase::Compacting => {
+                Error::new(ErrorCode::Compacting, "a summary or navigation is under way; wait for it or abort it")
+            }
+            _ => Error::new(ErrorCode::Running, "a run is active; wait for it, abort it, or queue the text instead"),
+        }
+    }
+
+    /// A prompt that came while something runs.
+    fn queue_prompt(&mut self, text: &str, options: PromptOptions, reply: Reply<command::Accepted>) {
+        let outcome = self.activity.as_ref().map(|activity| activity.outcome.subscribe());
+        let running = self.shared.state().phase == Phase::Running;
+        let (Some(outcome), true, false) = (outcome, running, options.when_running == WhenRunning::Refuse) else {
+            let _ = reply.send(Err(self.busy()));
+            return;
+        };
+        let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
+        self.queue(options.when_running == WhenRunning::Steer, text, options.images);
+        let _ = reply.send(Ok((events, outcome)));
+    }
+
+    fn queue(&mut self, steer: bool, text: &str, images: Vec<Value>) {
+        self.pending.push(steer, text, Message::user(text, images, now_ms()));
+        self.queue_changed();
+    }
+
+    /// Tells the host what is waiting.
+    pub(crate) fn queue_changed(&mut self) {
+        let (steering, follow_up) = self.pending.shown();
+        self.show();
+        self.shared.hub.push(EventKind::QueueUpdate { steering, follow_up });
+    }
+
+    fn set_name(&mut self, name: &str) -> Result<()> {
+        self.append(|cursor| cursor.append_name(name))?;
+        let name = self.shared.tree.name().map(Into::into);
+        self.shared.hub.push(EventKind::SessionInfoChanged { name });
+        Ok(())
+    }
+
+    fn set_model(&mut self, name: &str) -> Result<()> {
+        let model = self.engine.model(name)?;
+        self.append(|cursor| cursor.append_model(&model.provider, &model.id))?;
+        self.model = Some(model);
+        let level = self.level.clone();
+        self.apply_level(&level)?;
+        self.show();
+        Ok(())
+    }
+
+    fn set_level(&mut self, level: &str) -> Result<()> {
+        if !thinking::LEVELS.contains(&level) {
+            let known = thinking::LEVELS.join(", ");
+            return Err(Error::new(ErrorCode::InvalidArgument, format!("{level:?} is no thinking level; use {known}")));
+        }
+        self.apply_level(level)
+    }
+
+    /// Takes over a level, clamped, and stores it if it is another (S295).
+    fn apply_level(&mut self, level: &str) -> Result<()> {
+        let level = self.clamp(level);
+        if level == self.level {
+            return Ok(());
+        }
+        self.level = level;
+        self.record_level()?;
+        self.show();
+        self.shared.hub.push(EventKind::ThinkingLevelChanged { level: self.level.as_str().into() });
+        Ok(())
+    }
+
+    fn append_custom(&mut self, custom_type: &str, data: Option<Value>) -> Result<String> {
+        let id = self.append(|cursor| cursor.append_custom(custom_type, data.as_ref()))?;
+        if let Some(entry) = self.shared.tree.entry(&id)? {
+            let entry = String::from_utf8_lossy(entry.json()).as_ref().into();
+            self.shared.hub.push(EventKind::EntryAppended { entry });
+        }
+        Ok(id)
+    }
+
+    /// Stores a custom message, or holds it until the turn is over (S238).
+    fn append_custom_message(&mut self, custom: CustomMessage) -> Result<Option<String>> {
+        let CustomMessage { custom_type, content, display, details } = custom;
+        if !content.is_string() && !content.is_array() {
+            return Err(Error::new(ErrorCode::InvalidArgument, "content is a string or a list of blocks"));
+        }
+        let message = Message::custom(&custom_type, content, display, details, now_ms() as f64);
+        if self.activity.is_some() {
+            self.held.push(message);
+            return Ok(None);
+        }
+        let message = Arc::new(message);
+        self.shared.hub.push(EventKind::MessageStart { message: message.clone() });
+        let entry_id = self.store(&message)?;
+        self.shared.hub.push(EventKind::MessageEnd { message, entry_id: entry_id.clone() });
+        Ok(entry_id.map(|id| id.to_string()))
+    }
+}

@@ -1,0 +1,70 @@
+//! Moving to another entry of the same tree (S163–S173).
+
+use super::actor::Actor;
+use super::options::{NavigateOptions, NavigateResult};
+use crate::agent::Projection;
+use crate::error::{Error, ErrorCode, Result};
+use crate::message::Role;
+use crate::tree::EntryKind;
+
+impl Actor {
+    /// Moves the idle session. Checks are made in the order of the rules: same entry, model, target.
+    pub(crate) async fn navigate(&mut self, target: &str, options: NavigateOptions) -> Result<NavigateResult> {
+        if self.cursor.leaf() == Some(target) {
+            return Ok(self.arrived(None, None));
+        }
+        if options.summarize && self.model.is_none() {
+            return Err(Error::new(ErrorCode::NoModel, "a summary needs a model; choose one first"));
+        }
+        let tree = self.cursor.tree().clone();
+        let Some(entry) = tree.entry(target)? else {
+            return Err(Error::new(ErrorCode::EntryNotFound, format!("the session has no entry {target:?}")));
+        };
+        let (leaf, editor_text) = match entry.kind() {
+            EntryKind::Message(Role::User) => {
+                (tree.parent(target), Some(entry.message().map(|message| message.text("")).unwrap_or_default()))
+            }
+            EntryKind::CustomMessage => (tree.parent(target), Some(custom_text(&entry.value()))),
+            _ => (Some(target.to_owned()), None),
+        };
+        if options.summarize {
+            return Err(Error::new(ErrorCode::SummaryFailed, "summaries are not built yet"));
+        }
+        match &leaf {
+            Some(leaf) => self.cursor.move_to(leaf)?,
+            None => self.cursor.reset(),
+        }
+        let summary_entry: Option<String> = None;
+        if let Some(label) = options.label.as_deref().filter(|label| !label.is_empty()) {
+            let labelled = summary_entry.as_deref().unwrap_or(target).to_owned();
+            self.append(|cursor| cursor.append_label(&labelled, Some(label)))?;
+        }
+        self.rebuild()?;
+        Ok(self.arrived(editor_text, summary_entry))
+    }
+
+    /// Reads the context at the leaf again (S172).
+    pub(crate) fn rebuild(&mut self) -> Result<()> {
+        let context = self.cursor.tree().context(self.cursor.leaf())?;
+        let recorded = super::open::records_level(self.cursor.tree(), self.cursor.leaf());
+        self.projection = Projection::new(&context, recorded);
+        if self.projection.system().is_known() {
+            let declared = self.projection.system().tool_names();
+            self.tools.restore(&declared.0, declared.1);
+        }
+        self.show();
+        Ok(())
+    }
+
+    fn arrived(&self, editor_text: Option<String>, summary_entry: Option<String>) -> NavigateResult {
+        let leaf = self.cursor.leaf().map(str::to_owned);
+        NavigateResult { leaf, editor_text, cancelled: false, summary_entry }
+    }
+}
+
+/// The text of a `custom_message` entry.
+fn custom_text(entry: &serde_json::Value) -> String {
+    let mut message = crate::message::Message::default();
+    message.set("content", entry.get("content").cloned().unwrap_or_default());
+    message.text("")
+}

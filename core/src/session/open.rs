@@ -1,0 +1,152 @@
+//! Making a session: its tree, then its first settings, then its actor (S289–S293).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::actor::Actor;
+use super::options::{Phase, SessionOptions, SessionState};
+use super::{Session, Shared};
+use crate::agent::{Projection, Toolset};
+use crate::engine::EngineShared;
+use crate::error::Result;
+use crate::tools::Tool;
+use crate::tree::{CreateOptions, Cursor, Durability, EntryKind, OpenOptions, Tree};
+
+/// Where a session's tree comes from.
+pub(crate) enum Source {
+    New,
+    File(PathBuf),
+    Recent,
+}
+
+/// What a host chose for a session, as far as it outlives the making of its tree.
+#[derive(Clone, Default)]
+pub(crate) struct Choices {
+    pub(crate) name: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) thinking_level: Option<String>,
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) durability: Durability,
+    pub(crate) read_only: bool,
+}
+
+pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: SessionOptions) -> Result<Session> {
+    let choices = Choices {
+        name: options.name.clone(),
+        model: options.model.clone(),
+        thinking_level: options.thinking_level.clone(),
+        tools: options.tools.clone(),
+        custom_tools: options.custom_tools.clone(),
+        system_prompt: options.system_prompt.clone(),
+        durability: options.durability,
+        read_only: options.read_only,
+    };
+    let agent_dir = engine.options.agent_dir.clone();
+    let tree = engine.blocking(move || make_tree(source, options, agent_dir)).await?;
+    launch(engine, tree, choices).await
+}
+
+fn make_tree(source: Source, options: SessionOptions, agent_dir: Option<PathBuf>) -> Result<Tree> {
+    let create = CreateOptions {
+        session_dir: options.session_dir.clone(),
+        agent_dir,
+        id: options.id,
+        parent_session: options.parent_session,
+        in_memory: options.in_memory,
+        durability: options.durability,
+        ..CreateOptions::default()
+    };
+    match source {
+        Source::New => Tree::create(&options.cwd, create),
+        Source::Recent => Tree::continue_recent(&options.cwd, create),
+        Source::File(path) => {
+            let open = OpenOptions {
+                cwd: (!options.cwd.as_os_str().is_empty()).then_some(options.cwd),
+                session_dir: options.session_dir,
+                read_only: options.read_only,
+                durability: options.durability,
+                ..OpenOptions::default()
+            };
+            Tree::open(path, open)
+        }
+    }
+}
+
+/// Gives a tree its session.
+pub(crate) async fn launch(engine: &Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<Session> {
+    let theirs = engine.clone();
+    let (actor, shared) = engine.blocking(move || prepare(theirs, tree, choices)).await?;
+    engine.register(&shared)?;
+    let (commands, inbox) = async_channel::unbounded();
+    let session = Session::new(shared, engine.clone(), commands);
+    engine.handle.spawn(actor.run(inbox));
+    Ok(session)
+}
+
+/// Whether the path to `leaf` has an entry that records a thinking level.
+pub(crate) fn records_level(tree: &Tree, leaf: Option<&str>) -> bool {
+    let state = tree.read();
+    state.path(leaf).iter().any(|node| state.index.node(*node).kind() == EntryKind::ThinkingLevelChange)
+}
+
+fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(Actor, Arc<Shared>)> {
+    let mut cursor = Cursor::new(tree.clone());
+    let context = tree.context(cursor.leaf())?;
+    let existing = context.messages().next().is_some();
+    let projection = Projection::new(&context, records_level(&tree, cursor.leaf()));
+
+    let stored = context.model().map(|(provider, id)| format!("{provider}/{id}")).filter(|_| existing);
+    let model = match (&choices.model, stored) {
+        (Some(name), _) => Some(engine.model(name)?),
+        // A stored model that is no longer known leaves the session without one; a prompt then says so.
+        (None, Some(name)) => engine.model(&name).ok(),
+        (None, None) => None,
+    };
+    let model = match (model, &engine.options.default_model) {
+        (None, Some(name)) => Some(engine.model(name)?),
+        (model, _) => model,
+    };
+    let wished = match &choices.thinking_level {
+        Some(level) => level.clone(),
+        None if existing && projection.level().is_some() => projection.level().unwrap_or_default().to_owned(),
+        None => "medium".to_owned(),
+    };
+
+    let registered = engine.tools(&choices.custom_tools);
+    let tools = match &choices.tools {
+        Some(names) => Toolset::chosen(registered, names)?,
+        None => {
+            let mut tools = Toolset::all(registered);
+            if projection.system().is_known() {
+                let (names, mentioned) = projection.system().tool_names();
+                tools.restore(&names, mentioned);
+            }
+            tools
+        }
+    };
+
+    let state = SessionState {
+        phase: Phase::Idle,
+        leaf: cursor.leaf().map(str::to_owned),
+        model: model.as_ref().map(|model| model.full_name()),
+        thinking_level: String::new(),
+        tools: tools.names(),
+        steering: Vec::new(),
+        follow_up: Vec::new(),
+        context_messages: projection.len(),
+    };
+    if !choices.read_only
+        && let Some(name) = &choices.name
+    {
+        cursor.append_name(name)?;
+    }
+    let read_only = choices.read_only;
+    let shared = Arc::new(Shared::new(tree, state, choices));
+    let mut actor = Actor::new(engine, shared.clone(), cursor, projection, tools, model, wished);
+    if !read_only {
+        actor.record_start(existing)?;
+    }
+    Ok((actor, shared))
+}

@@ -1,0 +1,325 @@
+//! What a host may ask of a session, and what it gets back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Session;
+use crate::tools::Tool;
+use crate::tree::Durability;
+
+/// How a session is made or opened.
+///
+/// ```
+/// use branchline::SessionOptions;
+/// let options = SessionOptions::new(".").model("scripted/demo").in_memory(true);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// Working directory: tools run here, and a new file is filed under it. When opening, empty means the file's own.
+    pub cwd: PathBuf,
+    /// Where session files are; `None` is the default directory for `cwd` (S38, S39).
+    pub session_dir: Option<PathBuf>,
+    /// Keep the session in memory only.
+    pub in_memory: bool,
+    /// Id of a new session (S16); `None` draws one.
+    pub id: Option<String>,
+    /// Name of the session (S290).
+    pub name: Option<String>,
+    /// Path to record in a new session's header as the one it came from (S10).
+    pub parent_session: Option<String>,
+    /// `provider/model`; `None` is the file's own choice, else the engine's default.
+    pub model: Option<String>,
+    /// `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, clamped to the model (S293).
+    pub thinking_level: Option<String>,
+    /// Names of the active tools; `None` is the file's own choice (S304), else all.
+    pub tools: Option<Vec<String>>,
+    /// Tools of this session alone, besides those of its engine.
+    pub custom_tools: Vec<Arc<dyn Tool>>,
+    /// Replaces the built-in system prompt (S300).
+    pub system_prompt: Option<String>,
+    /// When entries are forced to disk.
+    pub durability: Durability,
+    /// Open without the right to write: everything that would append fails with `read_only`.
+    pub read_only: bool,
+}
+
+impl SessionOptions {
+    /// Defaults for a working directory.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        SessionOptions {
+            cwd: cwd.into(),
+            session_dir: None,
+            in_memory: false,
+            id: None,
+            name: None,
+            parent_session: None,
+            model: None,
+            thinking_level: None,
+            tools: None,
+            custom_tools: Vec::new(),
+            system_prompt: None,
+            durability: Durability::default(),
+            read_only: false,
+        }
+    }
+
+    /// Sets [`session_dir`](Self::session_dir).
+    pub fn session_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.session_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets [`in_memory`](Self::in_memory).
+    pub fn in_memory(mut self, in_memory: bool) -> Self {
+        self.in_memory = in_memory;
+        self
+    }
+
+    /// Sets [`id`](Self::id).
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sets [`name`](Self::name).
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets [`parent_session`](Self::parent_session).
+    pub fn parent_session(mut self, path: impl Into<String>) -> Self {
+        self.parent_session = Some(path.into());
+        self
+    }
+
+    /// Sets [`model`](Self::model).
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets [`thinking_level`](Self::thinking_level).
+    pub fn thinking_level(mut self, level: impl Into<String>) -> Self {
+        self.thinking_level = Some(level.into());
+        self
+    }
+
+    /// Sets [`tools`](Self::tools).
+    pub fn tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds one of the [`custom_tools`](Self::custom_tools).
+    pub fn custom_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.custom_tools.push(tool);
+        self
+    }
+
+    /// Sets [`system_prompt`](Self::system_prompt).
+    pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.system_prompt = Some(prompt.into());
+        self
+    }
+
+    /// Sets [`durability`](Self::durability).
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets [`read_only`](Self::read_only).
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+}
+
+/// What a prompt does when a run is active (S202).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenRunning {
+    /// It is refused with `running`.
+    #[default]
+    Refuse,
+    /// It is delivered before the next request of the run.
+    Steer,
+    /// It is delivered when the run would end.
+    FollowUp,
+}
+
+/// Details of a prompt.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PromptOptions {
+    /// Image blocks `{type:"image", data, mimeType}` (base64) behind the text.
+    pub images: Vec<Value>,
+    /// What happens when a run is active.
+    pub when_running: WhenRunning,
+    /// Events the [`Run`](super::Run) holds before the session waits for its reader. Default 1024.
+    pub capacity: usize,
+}
+
+impl Default for PromptOptions {
+    fn default() -> Self {
+        PromptOptions { images: Vec::new(), when_running: WhenRunning::Refuse, capacity: DEFAULT_CAPACITY }
+    }
+}
+
+impl PromptOptions {
+    /// Sets [`images`](Self::images).
+    pub fn images(mut self, images: Vec<Value>) -> Self {
+        self.images = images;
+        self
+    }
+
+    /// Sets [`when_running`](Self::when_running).
+    pub fn when_running(mut self, when_running: WhenRunning) -> Self {
+        self.when_running = when_running;
+        self
+    }
+
+    /// Sets [`capacity`](Self::capacity).
+    pub fn capacity(mut self, capacity: usize) -> Self {
+        self.capacity = capacity;
+        self
+    }
+}
+
+/// Events a subscription holds unless told otherwise: some seconds of a fast stream, a few hundred kilobytes.
+const DEFAULT_CAPACITY: usize = 1024;
+
+/// Details of a subscription.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct SubscribeOptions {
+    /// Events held before the session waits for the reader. At least 1; default 1024.
+    pub capacity: usize,
+}
+
+impl Default for SubscribeOptions {
+    fn default() -> Self {
+        SubscribeOptions { capacity: DEFAULT_CAPACITY }
+    }
+}
+
+impl SubscribeOptions {
+    /// Sets [`capacity`](Self::capacity).
+    pub fn capacity(mut self, capacity: usize) -> Self {
+        self.capacity = capacity;
+        self
+    }
+}
+
+/// Details of [`Session::navigate`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct NavigateOptions {
+    /// Label for the summary entry, or the target when there is none (S171).
+    pub label: Option<String>,
+    /// Store a summary of what is left behind (S166).
+    pub summarize: bool,
+    /// What the summary should pay attention to.
+    pub instructions: Option<String>,
+    /// `instructions` replace the usual ones instead of adding to them.
+    pub replace_instructions: bool,
+}
+
+impl NavigateOptions {
+    /// Sets [`label`](Self::label).
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Sets [`summarize`](Self::summarize).
+    pub fn summarize(mut self, summarize: bool) -> Self {
+        self.summarize = summarize;
+        self
+    }
+
+    /// Sets [`instructions`](Self::instructions).
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Sets [`replace_instructions`](Self::replace_instructions).
+    pub fn replace_instructions(mut self, replace: bool) -> Self {
+        self.replace_instructions = replace;
+        self
+    }
+}
+
+/// Where [`Session::navigate`] arrived.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NavigateResult {
+    /// The leaf now.
+    pub leaf: Option<String>,
+    /// The text of the user message that was chosen, to be edited and sent again (S169).
+    pub editor_text: Option<String>,
+    /// Nothing was changed, because the summary was aborted.
+    pub cancelled: bool,
+    /// Id of the summary entry.
+    pub summary_entry: Option<String>,
+}
+
+/// Which side of an entry a fork takes (S184).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForkPosition {
+    /// Everything before a user message; its text is returned for editing.
+    #[default]
+    Before,
+    /// Everything up to and including any entry.
+    At,
+}
+
+/// A session made by [`Session::fork`].
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Fork {
+    /// The new session, with a file of its own.
+    pub session: Session,
+    /// The text of the user message it was forked before.
+    pub editor_text: Option<String>,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Nothing; it takes a prompt.
+    Idle,
+    /// A run: from an accepted prompt to `agent_settled`.
+    Running,
+    /// A compaction, branch summary or navigation (S194).
+    Compacting,
+    /// Over.
+    Closed,
+}
+
+/// A snapshot of a session.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SessionState {
+    /// What it is doing.
+    pub phase: Phase,
+    /// The entry it stands on.
+    pub leaf: Option<String>,
+    /// `provider/model`.
+    pub model: Option<String>,
+    /// The effective thinking level.
+    pub thinking_level: String,
+    /// Names of the active tools.
+    pub tools: Vec<String>,
+    /// Texts waiting to steer the run.
+    pub steering: Vec<String>,
+    /// Texts waiting for its end.
+    pub follow_up: Vec<String>,
+    /// Messages in the model's context.
+    pub context_messages: usize,
+}

@@ -1,0 +1,247 @@
+//! The handle of a session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_channel::Sender;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::command::{Command, CustomMessage, Reply};
+use super::options::{
+    Fork, ForkPosition, NavigateOptions, NavigateResult, PromptOptions, SessionState, SubscribeOptions,
+};
+use super::shared::{Shared, closed};
+use super::{Events, Run, fork};
+use crate::engine::EngineShared;
+use crate::error::Result;
+use crate::tree::Tree;
+
+/// A live session.
+///
+/// Cheap to clone; all clones are the same session. Every method is legal from any thread and from inside any callback;
+/// futures are driven by any executor. When the last clone is dropped (a [`Run`] counts as one, [`Events`] do not) the
+/// run is aborted, the session ends and its file is free for others.
+///
+/// Every call fails with `closed` once the session or its engine was closed.
+#[derive(Clone)]
+pub struct Session {
+    inner: Arc<Handle>,
+}
+
+struct Handle {
+    shared: Arc<Shared>,
+    engine: Arc<EngineShared>,
+    commands: Sender<Command>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.close.cancel();
+    }
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, engine: Arc<EngineShared>, commands: Sender<Command>) -> Session {
+        Session { inner: Arc::new(Handle { shared, engine, commands }) }
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> String {
+        self.shared().id.to_string()
+    }
+
+    /// The session's file; `None` in memory. It may not exist yet (S42).
+    pub fn path(&self) -> Option<PathBuf> {
+        self.tree().path()
+    }
+
+    /// The working directory.
+    pub fn cwd(&self) -> PathBuf {
+        self.shared().cwd.clone()
+    }
+
+    /// The entry the session stands on.
+    pub fn leaf(&self) -> Option<String> {
+        self.shared().leaf()
+    }
+
+    /// The session's name.
+    pub fn name(&self) -> Option<String> {
+        self.tree().name()
+    }
+
+    /// A snapshot of what the session is doing.
+    pub fn state(&self) -> SessionState {
+        self.shared().state()
+    }
+
+    /// The tree, to read. It is shared with the running session and sees new entries as they come.
+    pub fn tree(&self) -> Tree {
+        self.shared().tree.clone()
+    }
+
+    /// Sends a prompt and returns once it is accepted.
+    ///
+    /// Errors: `running` when a run is active and `options` do not say to queue it, `compacting`, `no_model`,
+    /// `unknown_model`, `read_only`.
+    pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
+        let text = text.into();
+        let (events, outcome) = self.ask(|reply| Command::Prompt { text, options, reply }).await?;
+        Ok(Run::new(self.clone(), events, outcome))
+    }
+
+    /// Queues a text for the current run: it is delivered before the run's next request (S232). On an idle session it
+    /// waits for the next prompt.
+    pub async fn steer(&self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        self.ask(|reply| Command::Queue { text, images: Vec::new(), steer: true, reply }).await
+    }
+
+    /// Queues a text for when the current run would end (S233). On an idle session it waits for the next prompt.
+    pub async fn follow_up(&self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        self.ask(|reply| Command::Queue { text, images: Vec::new(), steer: false, reply }).await
+    }
+
+    /// Empties both queues and returns their texts, steering first (S235).
+    pub async fn clear_queues(&self) -> Result<(Vec<String>, Vec<String>)> {
+        self.ask(|reply| Command::ClearQueues { reply }).await
+    }
+
+    /// Whether a queue is delivered all at once instead of one text at a time (S231); `None` leaves a mode as it is.
+    pub async fn set_queue_modes(&self, steer_all: Option<bool>, follow_up_all: Option<bool>) -> Result<()> {
+        self.ask(|reply| Command::SetQueueModes { steer_all, follow_up_all, reply }).await
+    }
+
+    /// Aborts what runs and waits until the session is idle (S226). Does nothing on an idle session. Queued texts stay
+    /// queued for the next prompt.
+    ///
+    /// The signal is given when this is called, also if the future is never driven. Calling it from a tool of the same
+    /// session waits for that tool; it is given up after a short grace, so the wait ends.
+    pub fn abort(&self) -> impl Future<Output = Result<()>> + Send + 'static {
+        let shared = self.inner.shared.clone();
+        let activity = shared.abort();
+        async move {
+            match activity {
+                Some(_) => shared.wait_idle(activity).await,
+                None => Ok(()),
+            }
+        }
+    }
+
+    /// Waits until the session is idle. Events must be read meanwhile by someone else, or not be subscribed to.
+    pub async fn wait_idle(&self) -> Result<()> {
+        self.shared().wait_idle(None).await
+    }
+
+    /// Subscribes to the session's events from now on. A closed session gives a subscription that has ended.
+    pub fn subscribe(&self, options: SubscribeOptions) -> Events {
+        Events::new(self.shared().hub.subscribe(options.capacity, false))
+    }
+
+    /// Moves the session to another entry of its tree (S163–S173).
+    ///
+    /// Errors: `running`, `compacting`, `no_model` (a summary without a model), `entry_not_found`, `summary_failed`.
+    pub async fn navigate(&self, entry_id: &str, options: NavigateOptions) -> Result<NavigateResult> {
+        let target = entry_id.to_owned();
+        self.ask(|reply| Command::Navigate { target, options, reply }).await
+    }
+
+    /// Copies the path to an entry into a new file and opens that as a session of its own (S184–S186). This session
+    /// stays as it is, also while it runs.
+    ///
+    /// Errors: `entry_not_found`, `invalid_fork_target`, `not_saved` when this session has no file yet.
+    pub async fn fork(&self, entry_id: &str, position: ForkPosition) -> Result<Fork> {
+        fork::fork(&self.inner.engine, self.inner.shared.clone(), entry_id.to_owned(), position).await
+    }
+
+    /// Copies the path to the leaf into a new file and opens that as a session of its own (S188).
+    ///
+    /// Errors: `entry_not_found` when the session is empty, `not_saved`.
+    pub async fn clone_session(&self) -> Result<Session> {
+        fork::clone(&self.inner.engine, self.inner.shared.clone()).await
+    }
+
+    /// Sets or, with `None`, clears the label of an entry. Returns the id of the label entry, which becomes the leaf.
+    ///
+    /// Errors: `entry_not_found`, `read_only`.
+    pub async fn set_label(&self, entry_id: &str, label: Option<&str>) -> Result<String> {
+        let (target, label) = (entry_id.to_owned(), label.map(str::to_owned));
+        self.ask(|reply| Command::SetLabel { target, label, reply }).await
+    }
+
+    /// Sets the session's name; an empty one clears it.
+    pub async fn set_name(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.ask(|reply| Command::SetName { name, reply }).await
+    }
+
+    /// Chooses the model, `provider/model`, from the next request on (S294).
+    ///
+    /// Errors: `unknown_model`.
+    pub async fn set_model(&self, name: &str) -> Result<()> {
+        let name = name.to_owned();
+        self.ask(|reply| Command::SetModel { name, reply }).await
+    }
+
+    /// Chooses the thinking level, clamped to the model (S295).
+    ///
+    /// Errors: `invalid_argument` for an unknown word.
+    pub async fn set_thinking_level(&self, level: &str) -> Result<()> {
+        let level = level.to_owned();
+        self.ask(|reply| Command::SetThinkingLevel { level, reply }).await
+    }
+
+    /// Chooses the active tools by name, in this order (S303).
+    ///
+    /// Errors: `unknown_tool`; nothing is changed then.
+    pub async fn set_tools(&self, names: Vec<String>) -> Result<()> {
+        self.ask(|reply| Command::SetTools { names, reply }).await
+    }
+
+    /// Stores data of the host that the model never sees (S23). Returns the entry's id.
+    pub async fn append_custom(&self, custom_type: impl Into<String>, data: Option<Value>) -> Result<String> {
+        let custom_type = custom_type.into();
+        self.ask(|reply| Command::AppendCustom { custom_type, data, reply }).await
+    }
+
+    /// Stores a message of the host that the model sees (S24, S238). `content` is a string or a list of text and image
+    /// blocks. Returns the entry's id; `None` when a run is active, as the message is stored after the current turn.
+    pub async fn append_custom_message(
+        &self,
+        custom_type: impl Into<String>,
+        content: Value,
+        display: bool,
+        details: Option<Value>,
+    ) -> Result<Option<String>> {
+        let message = CustomMessage { custom_type: custom_type.into(), content, display, details };
+        self.ask(|reply| Command::AppendCustomMessage { message, reply }).await
+    }
+
+    /// Aborts what runs, ends the session and releases its file; returns when that is done. Idempotent.
+    pub async fn close(&self) -> Result<()> {
+        self.shared().close.cancel();
+        self.shared().wait_closed().await;
+        Ok(())
+    }
+
+    /// Sends a command and waits for its answer.
+    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        if self.inner.commands.try_send(command(reply)).is_err() {
+            return Err(closed());
+        }
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.shared().id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! What a session's handles and its actor both see.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::hub::Hub;
+use super::open::Choices;
+use super::options::{Phase, SessionState};
+use crate::error::{Error, ErrorCode, Result};
+use crate::tree::Tree;
+
+pub(crate) struct Shared {
+    pub(crate) id: Arc<str>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) tree: Tree,
+    pub(crate) hub: Hub,
+    /// Ends the session: set by `close`, by dropping the last handle, and by the engine.
+    pub(crate) close: CancellationToken,
+    choices: Choices,
+    status: Mutex<Status>,
+    phase: watch::Sender<Turnover>,
+}
+
+struct Status {
+    state: SessionState,
+    activity: Option<CancellationToken>,
+}
+
+/// The phase and how many activities there were, so that a wait for one does not wait for the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turnover {
+    pub(crate) phase: Phase,
+    pub(crate) activity: u64,
+}
+
+impl Shared {
+    pub(crate) fn new(tree: Tree, state: SessionState, choices: Choices) -> Shared {
+        let id: Arc<str> = tree.session_id().into();
+        let phase = Turnover { phase: state.phase, activity: 0 };
+        Shared {
+            cwd: tree.cwd().to_path_buf(),
+            hub: Hub::new(id.clone()),
+            id,
+            tree,
+            close: CancellationToken::new(),
+            choices,
+            status: Mutex::new(Status { state, activity: None }),
+            phase: watch::Sender::new(phase),
+        }
+    }
+
+    /// What the host chose when the session was made.
+    pub(crate) fn choices_made(&self) -> &Choices {
+        &self.choices
+    }
+
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state(&self) -> SessionState {
+        self.status().state.clone()
+    }
+
+    pub(crate) fn leaf(&self) -> Option<String> {
+        self.status().state.leaf.clone()
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&mut SessionState)) {
+        change(&mut self.status().state);
+    }
+
+    /// An activity begins: it is aborted through `token`.
+    pub(crate) fn begin(&self, phase: Phase, token: CancellationToken) {
+        let mut status = self.status();
+        status.state.phase = phase;
+        status.activity = Some(token);
+        self.phase.send_modify(|turnover| *turnover = Turnover { phase, activity: turnover.activity + 1 });
+    }
+
+    /// The activity is over for those who look; [`idle`](Shared::idle) tells those who wait. Between the two comes the
+    /// last event, so that who sees the event finds an idle session, and who waited finds the event.
+    pub(crate) fn settle(&self) {
+        let mut status = self.status();
+        status.state.phase = Phase::Idle;
+        status.activity = None;
+    }
+
+    pub(crate) fn idle(&self) {
+        self.phase.send_modify(|turnover| turnover.phase = Phase::Idle);
+    }
+
+    /// The actor is gone; the file is free for others. The tree can still be read.
+    pub(crate) fn closed(&self) {
+        self.close.cancel();
+        let _ = self.tree.release();
+        let mut status = self.status();
+        status.state.phase = Phase::Closed;
+        status.activity = None;
+        drop(status);
+        self.hub.close();
+        self.phase.send_modify(|turnover| turnover.phase = Phase::Closed);
+    }
+
+    /// Signals the running activity, if there is one, and says which it was.
+    pub(crate) fn abort(&self) -> Option<u64> {
+        let status = self.status();
+        status.activity.as_ref()?.cancel();
+        Some(self.phase.borrow().activity)
+    }
+
+    /// Waits until the session is idle, or `activity` is over.
+    pub(crate) async fn wait_idle(&self, activity: Option<u64>) -> Result<()> {
+        let over = |turnover: &Turnover| {
+            matches!(turnover.phase, Phase::Idle | Phase::Closed) || activity.is_some_and(|it| it != turnover.activity)
+        };
+        match self.phase.subscribe().wait_for(over).await.map(|turnover| turnover.phase) {
+            Ok(Phase::Closed) | Err(_) => Err(closed()),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase.borrow().phase == Phase::Closed
+    }
+
+    pub(crate) async fn wait_closed(&self) {
+        let _ = self.phase.subscribe().wait_for(|turnover| turnover.phase == Phase::Closed).await;
+    }
+}
+
+/// The error of a call to a session that is over.
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorCode::Closed, "the session is closed; open its file again to go on")
+}

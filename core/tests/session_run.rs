@@ -1,0 +1,151 @@
+//! Whole prompts against scripted models: order of events, stored entries, key orders (S205, S209, S284–S302).
+
+#[path = "session_support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult};
+use branchline::{PromptOptions, SessionOptions, block_on};
+use serde_json::json;
+use support::*;
+
+/// A tool made of a function.
+struct FnTool<F> {
+    definition: ToolDefinition,
+    run: F,
+}
+
+impl<F> Tool for FnTool<F>
+where
+    F: Fn(ToolCall) -> ToolFuture + Send + Sync,
+{
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn execute(&self, call: ToolCall) -> ToolFuture {
+        (self.run)(call)
+    }
+}
+
+fn tool(name: &str, run: impl Fn(ToolCall) -> ToolFuture + Send + Sync + 'static) -> Arc<dyn Tool> {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": []});
+    Arc::new(FnTool { definition: ToolDefinition::new(name, format!("made-up {name}"), schema), run })
+}
+
+fn echo() -> Arc<dyn Tool> {
+    tool("echo", |call| {
+        Box::pin(async move {
+            let text = format!("echo {}", call.arguments["n"]);
+            Ok::<_, ToolError>(ToolResult { details: Some(json!({})), ..ToolResult::text(text) })
+        })
+    })
+}
+
+/// Trace t02: one tool call, then an answer.
+#[test]
+fn one_tool_call_then_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let script = json!([
+        {"content": [{"type": "text", "text": "calling"}, {"type": "toolCall", "id": "c1", "name": "echo", "arguments": {"n": 1}}]},
+        {"content": [{"type": "text", "text": "done"}]}
+    ]);
+    let (session, control) = scripted_with(&engine, dir.path(), script, |options| {
+        options.custom_tool(echo()).tools(["echo"]).system_prompt("Scripted prompt.")
+    });
+    let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    let events = until_settled(run.events());
+    let expected = [
+        "agent_start",
+        "turn_start",
+        "message_start system",
+        "message_end system",
+        "message_start user",
+        "message_end user",
+        "message_start assistant pending",
+        "message_update text_start",
+        "message_update text_delta",
+        "message_update text_end",
+        "message_update toolcall_start",
+        "message_update toolcall_delta",
+        "message_update toolcall_end",
+        "message_end assistant toolUse",
+        "tool_execution_start c1",
+        "tool_execution_end c1 false",
+        "message_start toolResult",
+        "message_end toolResult",
+        "turn_end 1",
+        "turn_start",
+        "message_start assistant pending",
+        "message_update text_start",
+        "message_update text_delta",
+        "message_update text_end",
+        "message_end assistant stop",
+        "turn_end 0",
+        "agent_end system,user,assistant,toolResult,assistant",
+        "agent_settled false",
+    ];
+    assert_eq!(shapes(&events), expected);
+    let sequences: Vec<u64> = events.iter().map(|event| event.sequence()).collect();
+    assert!(sequences.windows(2).all(|pair| pair[1] == pair[0] + 1), "{sequences:?}");
+
+    let result = block_on(run.result()).unwrap();
+    assert_eq!((result.text.as_str(), result.aborted, result.usage.total_tokens), ("done", false, 220));
+    assert_eq!(result.leaf, session.leaf());
+
+    let requests = control.requests();
+    let roles: Vec<Vec<&str>> =
+        requests.iter().map(|request| request.messages.iter().map(|message| message.role().name()).collect()).collect();
+    assert_eq!(roles, [vec!["system", "user"], vec!["system", "user", "assistant", "toolResult"]]);
+
+    let lines = lines(&session.path().unwrap());
+    let found: Vec<String> = lines[1..]
+        .iter()
+        .map(|line| match line.get("message") {
+            Some(message) => format!("{} | {}", keys(line), keys(message)),
+            None => keys(line),
+        })
+        .collect();
+    let message = |keys: &str| format!("type,id,parentId,timestamp,message | {keys}");
+    let assistant = "role,content,api,provider,model,usage,stopReason,timestamp,durationMs,thinkingLevel";
+    let expected = [
+        "type,id,parentId,timestamp,provider,modelId".to_owned(),
+        "type,id,parentId,timestamp,thinkingLevel".to_owned(),
+        message("role,content,sections,timestamp,toolsAdded"),
+        message("role,content,timestamp"),
+        message(assistant),
+        message("role,toolCallId,toolName,content,details,isError,durationMs,timestamp"),
+        message(assistant),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(keys(&lines[3]["message"]["sections"]), "preamble,cwd");
+    for pair in lines[1..].windows(2) {
+        assert_eq!(pair[1]["parentId"], pair[0]["id"]);
+    }
+}
+
+/// The model every engine has needs no script and looks around with the built-in tools.
+#[test]
+fn the_demo_model_uses_the_built_in_tools() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "first\nsecond\n").unwrap();
+    let engine = engine(dir.path());
+    let options = SessionOptions::new(dir.path()).model("scripted/demo").in_memory(true);
+    let session = block_on(engine.create_session(options)).unwrap();
+    for _ in 0..2 {
+        let run = block_on(session.prompt("What is here?", PromptOptions::default())).unwrap();
+        let result = block_on(run.result()).unwrap();
+        let results: Vec<String> = result
+            .messages
+            .iter()
+            .filter(|message| message.role().name() == "toolResult")
+            .map(|message| message.text(""))
+            .collect();
+        assert_eq!(results.len(), 2, "{results:?}");
+        assert!(results[0].contains("notes.txt"), "{results:?}");
+        assert_eq!(results[1], "first\nsecond\n");
+        assert!(result.text.contains("demo model"));
+    }
+}
