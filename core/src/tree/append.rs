@@ -14,6 +14,9 @@ use super::storage::{StorageFile, read_range};
 use super::time::format_iso;
 use super::tree::{State, Tree};
 
+/// The room of the last line is kept for the next one, unless it was an unusually long line.
+const KEPT_ROOM: usize = 256 << 10;
+
 impl Tree {
     /// Appends one entry below `parent` and returns its id.
     pub(crate) fn append(&self, parent: Option<&str>, entry: &NewEntry<'_>) -> Result<String> {
@@ -28,12 +31,17 @@ impl Tree {
         let id = fresh_id(&state.index, &*self.shared.ids);
         let now = self.shared.ids.now_ms();
         let timestamp = format_iso(now);
-        let line = entry.line(Base { id: &id, parent, timestamp: &timestamp });
         let kind = entry.kind();
-        let place = match state.index.has_conversation || kind.is_conversation() {
-            true => state.log.create_with(&line)?,
-            false => state.log.append(&line)?,
+        let base = Base { id: &id, parent, timestamp: &timestamp };
+        let line = entry.line(kind, base, std::mem::take(&mut state.line));
+        let written = match state.index.has_conversation || kind.is_conversation() {
+            true => state.log.create_with(&line),
+            false => state.log.append(&line),
         };
+        if line.capacity() <= KEPT_ROOM {
+            state.line = line;
+        }
+        let place = written?;
         state.index.push(&id, parent_node, now, kind, place);
         match entry {
             NewEntry::Label { target, label } => {

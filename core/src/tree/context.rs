@@ -271,9 +271,11 @@ impl State {
             for node in &nodes[at..next] {
                 let place = self.index.place(*node);
                 let from = (place.offset - start) as usize;
+                let facts = self.index.node(*node);
                 entries.push(Entry {
                     id: self.index.id(*node).to_owned(),
-                    kind: self.index.node(*node).kind(),
+                    kind: facts.kind(),
+                    has_message: facts.has_message(),
                     line: Line::new(buffer.clone(), from..from + place.len as usize),
                 });
             }

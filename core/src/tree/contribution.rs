@@ -15,12 +15,9 @@ pub(crate) fn contribution(entry: &Entry) -> Vec<ContextMessage> {
     let id: Arc<str> = entry.id().into();
     let made = |role, text: Vec<u8>| ContextMessage::new(&id, role, Source::Made(text.into()));
     match entry.kind() {
-        EntryKind::Message(role) => match entry.raw("message") {
-            Some(message) if message.starts_with(b"{") => {
-                vec![ContextMessage::new(&id, role, Source::Stored(entry.line.clone()))]
-            }
-            _ => Vec::new(),
-        },
+        EntryKind::Message(role) if entry.has_message => {
+            vec![ContextMessage::new(&id, role, Source::Stored(entry.line.clone()))]
+        }
         EntryKind::CustomMessage => vec![made(Role::Custom, custom(entry))],
         EntryKind::BranchSummary => match entry.raw("summary") {
             Some(summary) if is_truthy(summary) => {

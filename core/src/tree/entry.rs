@@ -37,6 +37,8 @@ impl Line {
 pub struct Entry {
     pub(crate) id: String,
     pub(crate) kind: EntryKind,
+    /// A `message` entry whose message is an object.
+    pub(crate) has_message: bool,
     pub(crate) line: Line,
 }
 

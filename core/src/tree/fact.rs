@@ -54,6 +54,8 @@ pub(crate) struct Fact {
     /// Line number inside the block, counted from 0.
     pub(crate) line: u32,
     pub(crate) kind: EntryKind,
+    /// A `message` entry really has a message object.
+    pub(crate) has_message: bool,
     pub(crate) id: Span,
     pub(crate) parent: ParentRef,
     /// Entry timestamp in milliseconds, or [`time::UNREADABLE`].
@@ -177,7 +179,17 @@ impl FactBlock {
             EntryKind::SessionInfo => Extra::Name(raw.name.and_then(|name| self.push_string(name)).unwrap_or_default()),
             _ => Extra::None,
         };
-        self.facts.push(Fact { offset, len, line: number, kind, id, parent, time, extra });
+        self.facts.push(Fact {
+            offset,
+            len,
+            line: number,
+            kind,
+            has_message: raw.has_message,
+            id,
+            parent,
+            time,
+            extra,
+        });
         Ok(())
     }
 }
@@ -193,6 +205,7 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) label: Option<&'a [u8]>,
     pub(crate) name: Option<&'a [u8]>,
     pub(crate) role: Option<&'a [u8]>,
+    pub(crate) has_message: bool,
 }
 
 impl<'a> json::Members<'a> for RawEntry<'a> {
@@ -209,9 +222,12 @@ impl<'a> json::Members<'a> for RawEntry<'a> {
             (0, b"label") => &mut self.label,
             (0, b"name") => &mut self.name,
             (1, b"role") => &mut self.role,
-            // A second `message` that is no object takes the first one's role with it.
-            (0, b"message") if !value.starts_with(b"{") => {
-                self.role = None;
+            (0, b"message") => {
+                self.has_message = value.starts_with(b"{");
+                // A second `message` that is no object takes the first one's role with it.
+                if !self.has_message {
+                    self.role = None;
+                }
                 return;
             }
             _ => return,
@@ -232,7 +248,7 @@ impl<'a> RawEntry<'a> {
     /// Keys written with escapes (`"\u0069d"`) are the same keys; nobody writes them, so they may be slow.
     #[cold]
     fn escaped_member(&mut self, depth: u8, key: &'a [u8], value: &'a [u8]) {
-        const KEYS: [&str; 8] = ["type", "id", "parentId", "timestamp", "targetId", "label", "name", "role"];
+        const KEYS: [&str; 9] = ["type", "id", "parentId", "timestamp", "targetId", "label", "name", "role", "message"];
         if let Some(key) = KEYS.iter().find(|name| json::raw_str_eq(key, name)) {
             json::Members::member(self, depth, key.as_bytes(), value);
         }

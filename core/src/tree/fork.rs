@@ -54,7 +54,7 @@ impl Tree {
         };
         let log = out.finish(self, path_new)?;
         drop(state);
-        Ok(Tree::from_state(State { index, log, header }, (*self.shared).clone()))
+        Ok(Tree::from_state(State::new(index, log, header), (*self.shared).clone()))
     }
 
     /// An empty new session in the same directory (or in memory), whose header may name this one (S99, S185).
@@ -302,7 +302,7 @@ fn add_labels(state: &State, kept: &[u32], index: &mut Index, out: &mut Output, 
         }
         let id = fresh_id_unless(&*tree.shared.ids, |id| index.contains(id));
         let parent = index.last();
-        let mut line = LineWriter::payload_first("label");
+        let mut line = LineWriter::payload_first(Vec::new(), "label");
         line.string("id", &id);
         match parent {
             Some(parent) => line.string("parentId", index.id(parent)),

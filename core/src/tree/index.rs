@@ -49,6 +49,10 @@ impl Node {
     pub(crate) fn kind(&self) -> EntryKind {
         EntryKind::from_code(self.kind)
     }
+
+    pub(crate) fn has_message(&self) -> bool {
+        EntryKind::has_message(self.kind)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -145,7 +149,7 @@ impl Index {
             }
         };
         self.lines.push(Line { offset: fact.offset, len: fact.len, node });
-        let entry = Node { time: fact.time, line, parent, kind: fact.kind.code() };
+        let entry = Node { time: fact.time, line, parent, kind: fact.kind.message_code(fact.has_message) };
         if new {
             self.nodes.push(entry);
             if parent == node {
@@ -294,7 +298,9 @@ impl Index {
 
     /// Nodes from the root to `node` (S79).
     pub(crate) fn path(&self, node: u32) -> Vec<u32> {
-        let mut path = Vec::new();
+        // Parents usually come before their children, so the node's number bounds the length; what is not used of the
+        // reservation costs nothing.
+        let mut path = Vec::with_capacity(node as usize + 1);
         let mut at = node;
         while at < ORPHAN {
             path.push(at);

@@ -59,6 +59,8 @@ const ROLES: [Role; 9] = [
 
 /// Codes from here on are messages.
 const MESSAGE: u8 = 16;
+/// A `message` entry whose `message` is missing or no object: it contributes nothing (S138).
+const NO_MESSAGE: u8 = 31;
 
 impl EntryKind {
     /// The kind of an entry whose `type` is `name`; a message's role is set separately.
@@ -88,6 +90,15 @@ impl EntryKind {
             EntryKind::Message(role) => MESSAGE + ROLES.iter().position(|other| *other == role).unwrap_or(8) as u8,
             _ => TYPES.iter().position(|(_, kind)| *kind == self).unwrap_or(TYPES.len()) as u8,
         }
+    }
+
+    /// The code of a `message` entry, which may lack its message.
+    pub(crate) fn message_code(self, has_message: bool) -> u8 {
+        if matches!(self, EntryKind::Message(_)) && !has_message { NO_MESSAGE } else { self.code() }
+    }
+
+    pub(crate) fn has_message(code: u8) -> bool {
+        (MESSAGE..NO_MESSAGE).contains(&code)
     }
 
     pub(crate) fn from_code(code: u8) -> EntryKind {

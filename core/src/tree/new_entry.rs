@@ -52,15 +52,16 @@ pub(crate) struct LineWriter {
 
 impl LineWriter {
     /// `{"type":T,"id":…,"parentId":…,"timestamp":…`
-    pub(crate) fn new(entry_type: &str, base: Base<'_>) -> LineWriter {
-        let mut line = LineWriter::payload_first(entry_type);
+    pub(crate) fn new(out: Vec<u8>, entry_type: &str, base: Base<'_>) -> LineWriter {
+        let mut line = LineWriter::payload_first(out, entry_type);
         line.base(base);
         line
     }
 
     /// `{"type":T`, for the kinds whose payload comes before the base fields (S23, S24).
-    pub(crate) fn payload_first(entry_type: &str) -> LineWriter {
-        let mut out = Vec::with_capacity(512);
+    /// The line replaces what `out` holds; only its room is used.
+    pub(crate) fn payload_first(mut out: Vec<u8>, entry_type: &str) -> LineWriter {
+        out.clear();
         out.extend_from_slice(b"{\"type\":");
         json::write_string(&mut out, entry_type);
         LineWriter { out }
@@ -173,19 +174,19 @@ impl NewEntry<'_> {
         }
     }
 
-    /// The entry's line with its LF.
-    pub(crate) fn line(&self, base: Base<'_>) -> Vec<u8> {
-        let name = self.kind().type_name();
+    /// The entry's line with its LF, in the room of `out`.
+    pub(crate) fn line(&self, kind: EntryKind, base: Base<'_>, out: Vec<u8>) -> Vec<u8> {
+        let name = kind.type_name();
         match self {
             NewEntry::Custom { custom_type, data } => {
-                let mut line = LineWriter::payload_first(name);
+                let mut line = LineWriter::payload_first(out, name);
                 line.string("customType", custom_type);
                 line.optional("data", data);
                 line.base(base);
                 return line.finish();
             }
             NewEntry::CustomMessage { custom_type, content, display, details } => {
-                let mut line = LineWriter::payload_first(name);
+                let mut line = LineWriter::payload_first(out, name);
                 line.string("customType", custom_type);
                 line.value("content", content);
                 line.value("display", display);
@@ -195,7 +196,7 @@ impl NewEntry<'_> {
             }
             _ => {}
         }
-        let mut line = LineWriter::new(name, base);
+        let mut line = LineWriter::new(out, name, base);
         match self {
             NewEntry::Custom { .. } | NewEntry::CustomMessage { .. } => {}
             NewEntry::Message(message) => line.value("message", message),

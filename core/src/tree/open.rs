@@ -160,7 +160,7 @@ impl Tree {
         bytes.push(b'\n');
         let index = Index::after_lines(1);
         let log = Log::buffer(shared.storage.clone(), path, shared.durability, bytes);
-        Tree::from_state(State { index, log, header }, shared)
+        Tree::from_state(State::new(index, log, header), shared)
     }
 
     pub(crate) fn from_state(state: State, shared: Shared) -> Tree {
@@ -220,7 +220,7 @@ pub(crate) fn load(file: Box<dyn StorageFile>, path: &Path, options: &OpenOption
     } else {
         log.seal(sealed);
     }
-    Ok(State { index, log, header })
+    Ok(State::new(index, log, header))
 }
 
 /// Scans `start..end` of a file into the index.
@@ -252,7 +252,7 @@ fn initialise(file: Box<dyn StorageFile>, path: &Path, options: &OpenOptions) ->
             log
         }
     };
-    Ok(State { index, log, header })
+    Ok(State::new(index, log, header))
 }
 
 /// S66: the migrated file replaces the old one in one step; read-only, it stays in memory.
@@ -281,7 +281,7 @@ fn load_migrated(
         drop(file);
         Log::file(storage, path.to_path_buf(), file_now, len, options.durability)
     };
-    Ok(State { index, log, header })
+    Ok(State::new(index, log, header))
 }
 
 fn first_text_line(bytes: &[u8]) -> &[u8] {

@@ -75,6 +75,14 @@ pub(crate) struct State {
     pub(crate) index: Index,
     pub(crate) log: Log,
     pub(crate) header: Header,
+    /// Room for the next line to append.
+    pub(crate) line: Vec<u8>,
+}
+
+impl State {
+    pub(crate) fn new(index: Index, log: Log, header: Header) -> State {
+        State { index, log, header, line: Vec::new() }
+    }
 }
 
 impl State {
@@ -84,7 +92,13 @@ impl State {
 
     pub(crate) fn entry_at(&self, node: u32, place: Place) -> Result<Entry> {
         let line = self.log.read(place.offset, place.len as usize)?;
-        Ok(Entry { id: self.index.id(node).to_owned(), kind: self.index.node(node).kind(), line: Line::whole(line) })
+        let facts = self.index.node(node);
+        Ok(Entry {
+            id: self.index.id(node).to_owned(),
+            kind: facts.kind(),
+            has_message: facts.has_message(),
+            line: Line::whole(line),
+        })
     }
 
     /// The path that S79 gives for an id; empty for an unknown one.
