@@ -38,11 +38,12 @@ impl Tree {
             true => state.log.create_with(&line),
             false => state.log.append(&line),
         };
+        let message = entry.message_place(&line);
         if line.capacity() <= KEPT_ROOM {
             state.line = line;
         }
         let place = written?;
-        state.index.push(&id, parent_node, now, kind, place);
+        state.index.push(&id, parent_node, now, kind, message, place);
         match entry {
             NewEntry::Label { target, label } => {
                 let (mut label_json, mut time_json) = (Vec::new(), Vec::new());

@@ -15,7 +15,7 @@ use crate::message::{Message, Role};
 
 use super::contribution::contribution;
 use super::entry::{Entry, Line};
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 use super::system::fold_system;
 use super::tree::{State, Tree};
 
@@ -52,7 +52,7 @@ pub struct ContextMessage {
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// The `message` of a line.
-    Stored(Line),
+    Stored(Line, MessagePlace),
     /// A text made from a line.
     Made(Arc<[u8]>),
 }
@@ -140,9 +140,12 @@ impl ContextMessage {
     pub fn raw(&self) -> Cow<'_, [u8]> {
         match &self.source {
             Source::Made(text) => Cow::Borrowed(text),
-            Source::Stored(line) => {
-                let raw = json::get(line.bytes(), "message").unwrap_or(b"{}");
-                with_content(raw, self.role)
+            Source::Stored(line, place) => {
+                let raw = match (place.at, line.bytes()) {
+                    (0, line) => json::get(line, "message").unwrap_or(b"{}"),
+                    (at, line) => &line[usize::from(at)..line.len() - 1],
+                };
+                if place.has_content { Cow::Borrowed(raw) } else { with_content(raw, self.role) }
             }
         }
     }
@@ -275,7 +278,7 @@ impl State {
                 entries.push(Entry {
                     id: self.index.id(*node).to_owned(),
                     kind: facts.kind(),
-                    has_message: facts.has_message(),
+                    message: facts.message,
                     line: Line::new(buffer.clone(), from..from + place.len as usize),
                 });
             }

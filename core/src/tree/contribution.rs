@@ -15,8 +15,8 @@ pub(crate) fn contribution(entry: &Entry) -> Vec<ContextMessage> {
     let id: Arc<str> = entry.id().into();
     let made = |role, text: Vec<u8>| ContextMessage::new(&id, role, Source::Made(text.into()));
     match entry.kind() {
-        EntryKind::Message(role) if entry.has_message => {
-            vec![ContextMessage::new(&id, role, Source::Stored(entry.line.clone()))]
+        EntryKind::Message(role) if entry.message.exists => {
+            vec![ContextMessage::new(&id, role, Source::Stored(entry.line.clone(), entry.message))]
         }
         EntryKind::CustomMessage => vec![made(Role::Custom, custom(entry))],
         EntryKind::BranchSummary => match entry.raw("summary") {

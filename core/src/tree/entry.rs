@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::json;
 use crate::message::Message;
 
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 
 /// A line of the log: part of a buffer that may hold many.
 #[derive(Debug, Clone)]
@@ -37,8 +37,7 @@ impl Line {
 pub struct Entry {
     pub(crate) id: String,
     pub(crate) kind: EntryKind,
-    /// A `message` entry whose message is an object.
-    pub(crate) has_message: bool,
+    pub(crate) message: MessagePlace,
     pub(crate) line: Line,
 }
 

@@ -7,7 +7,7 @@ use crate::json::{self, Kind, ObjectError};
 use crate::message::Role;
 
 use super::diagnostic::DiagnosticKind;
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 use super::time;
 
 /// Longest line that becomes an entry. Positions in a block's text arena are 32 bits wide, and an arena holds at most
@@ -54,8 +54,7 @@ pub(crate) struct Fact {
     /// Line number inside the block, counted from 0.
     pub(crate) line: u32,
     pub(crate) kind: EntryKind,
-    /// A `message` entry really has a message object.
-    pub(crate) has_message: bool,
+    pub(crate) message: MessagePlace,
     pub(crate) id: Span,
     pub(crate) parent: ParentRef,
     /// Entry timestamp in milliseconds, or [`time::UNREADABLE`].
@@ -184,7 +183,7 @@ impl FactBlock {
             len,
             line: number,
             kind,
-            has_message: raw.has_message,
+            message: raw.message_place(line),
             id,
             parent,
             time,
@@ -205,7 +204,8 @@ pub(crate) struct RawEntry<'a> {
     pub(crate) label: Option<&'a [u8]>,
     pub(crate) name: Option<&'a [u8]>,
     pub(crate) role: Option<&'a [u8]>,
-    pub(crate) has_message: bool,
+    pub(crate) content: Option<&'a [u8]>,
+    pub(crate) message: Option<&'a [u8]>,
 }
 
 impl<'a> json::Members<'a> for RawEntry<'a> {
@@ -222,13 +222,13 @@ impl<'a> json::Members<'a> for RawEntry<'a> {
             (0, b"label") => &mut self.label,
             (0, b"name") => &mut self.name,
             (1, b"role") => &mut self.role,
+            (1, b"content") => &mut self.content,
             (0, b"message") => {
-                self.has_message = value.starts_with(b"{");
-                // A second `message` that is no object takes the first one's role with it.
-                if !self.has_message {
-                    self.role = None;
+                // A second `message` that is no object takes the first one's fields with it.
+                if !value.starts_with(b"{") {
+                    (self.role, self.content) = (None, None);
                 }
-                return;
+                &mut self.message
             }
             _ => return,
         };
@@ -238,7 +238,7 @@ impl<'a> json::Members<'a> for RawEntry<'a> {
     fn descend(&mut self, key: &'a [u8]) -> bool {
         let message = json::raw_str_eq(key, "message");
         if message {
-            self.role = None;
+            (self.role, self.content) = (None, None);
         }
         message
     }
@@ -248,7 +248,8 @@ impl<'a> RawEntry<'a> {
     /// Keys written with escapes (`"\u0069d"`) are the same keys; nobody writes them, so they may be slow.
     #[cold]
     fn escaped_member(&mut self, depth: u8, key: &'a [u8], value: &'a [u8]) {
-        const KEYS: [&str; 9] = ["type", "id", "parentId", "timestamp", "targetId", "label", "name", "role", "message"];
+        const KEYS: [&str; 10] =
+            ["type", "id", "parentId", "timestamp", "targetId", "label", "name", "role", "content", "message"];
         if let Some(key) = KEYS.iter().find(|name| json::raw_str_eq(key, name)) {
             json::Members::member(self, depth, key.as_bytes(), value);
         }
@@ -257,6 +258,20 @@ impl<'a> RawEntry<'a> {
     /// The line is a session header (S57).
     pub(crate) fn is_header(&self) -> bool {
         self.entry_type.is_some_and(|raw| string_is(raw, "session"))
+    }
+
+    fn message_place(&self, line: &[u8]) -> MessagePlace {
+        let Some(message) = self.message.filter(|message| message.starts_with(b"{")) else {
+            return MessagePlace::default();
+        };
+        // Both lie in the same line, so the distance of their beginnings is the position.
+        let at = message.as_ptr().addr() - line.as_ptr().addr();
+        let is_last = at + message.len() + 1 == line.len();
+        MessagePlace {
+            at: u16::try_from(at).ok().filter(|_| is_last).unwrap_or(0),
+            exists: true,
+            has_content: self.content.is_some_and(|content| content != b"null"),
+        }
     }
 
     fn kind(&self) -> EntryKind {

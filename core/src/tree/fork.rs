@@ -14,7 +14,7 @@ use super::append::{fresh_id_unless, not_found};
 use super::fact::read_time;
 use super::header::Header;
 use super::index::{Index, Place, ROOT};
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 use super::location;
 use super::log::{Log, create_file};
 use super::new_entry::LineWriter;
@@ -256,12 +256,16 @@ fn copy_path(state: &State, path: &[u32], kept: &[u32], out: &mut Output, tree: 
             (false, _) => Some(relinked(state, *node, at.checked_sub(1).map(|at| kept[at]), &stands_for)?),
         };
         let parent = if at == 0 { ROOT } else { at as u32 - 1 };
-        let push = |index: &mut Index, place| index.push(source.id(*node), parent, entry.time, entry.kind(), place);
+        let push = |index: &mut Index, message, place| {
+            index.push(source.id(*node), parent, entry.time, entry.kind(), message, place)
+        };
         if let Some(line) = line {
             if let Some((start, end)) = run.take() {
                 out.push_run(&state.log, start, end)?;
             }
-            push(&mut index, out.push_line(&line)?);
+            // The change may have moved the message.
+            let message = MessagePlace { at: 0, ..entry.message };
+            push(&mut index, message, out.push_line(&line)?);
         } else {
             let end = place.offset + u64::from(place.len);
             run = match run {
@@ -275,7 +279,7 @@ fn copy_path(state: &State, path: &[u32], kept: &[u32], out: &mut Output, tree: 
                 }
             };
             let start = run.map_or(place.offset, |(start, _)| start);
-            push(&mut index, Place { offset: shift + place.offset - start, len: place.len });
+            push(&mut index, entry.message, Place { offset: shift + place.offset - start, len: place.len });
         }
     }
     if let Some((start, end)) = run.take() {
@@ -317,7 +321,7 @@ fn add_labels(state: &State, kept: &[u32], index: &mut Index, out: &mut Output, 
         let line = line.finish();
         let place = out.push_line(&line[..line.len() - 1])?;
         let time = read_time(&label.timestamp).unwrap_or(UNREADABLE);
-        index.push(&id, parent.unwrap_or(ROOT), time, EntryKind::Label, place);
+        index.push(&id, parent.unwrap_or(ROOT), time, EntryKind::Label, MessagePlace::default(), place);
         index.labels.set(target, &label.label, &label.timestamp);
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::diagnostic::{DiagnosticKind, Diagnostics};
 use super::fact::{Extra, Fact, FactBlock, ParentRef};
 use super::id_table::IdTable;
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 use super::labels::Labels;
 
 /// A node without parent because its `parentId` is `null`.
@@ -42,16 +42,13 @@ pub(crate) struct Node {
     line: u32,
     /// Node number, [`ROOT`] or [`ORPHAN`].
     pub(crate) parent: u32,
+    pub(crate) message: MessagePlace,
     kind: u8,
 }
 
 impl Node {
     pub(crate) fn kind(&self) -> EntryKind {
         EntryKind::from_code(self.kind)
-    }
-
-    pub(crate) fn has_message(&self) -> bool {
-        EntryKind::has_message(self.kind)
     }
 }
 
@@ -149,7 +146,7 @@ impl Index {
             }
         };
         self.lines.push(Line { offset: fact.offset, len: fact.len, node });
-        let entry = Node { time: fact.time, line, parent, kind: fact.kind.message_code(fact.has_message) };
+        let entry = Node { time: fact.time, line, parent, message: fact.message, kind: fact.kind.code() };
         if new {
             self.nodes.push(entry);
             if parent == node {
@@ -236,11 +233,19 @@ impl Index {
     }
 
     /// Adds an entry that was just written. The caller has checked that `id` is new and gives its parent's node.
-    pub(crate) fn push(&mut self, id: &str, parent: u32, time: i64, kind: EntryKind, place: Place) {
+    pub(crate) fn push(
+        &mut self,
+        id: &str,
+        parent: u32,
+        time: i64,
+        kind: EntryKind,
+        message: MessagePlace,
+        place: Place,
+    ) {
         self.note_line_number(self.file_lines + 1);
         self.file_lines += 1;
         let (node, _) = self.ids.insert(id);
-        self.nodes.push(Node { time, line: self.lines.len() as u32, parent, kind: kind.code() });
+        self.nodes.push(Node { time, line: self.lines.len() as u32, parent, message, kind: kind.code() });
         self.lines.push(Line { offset: place.offset, len: place.len, node });
         self.adopt(node);
         self.link(node);

@@ -59,8 +59,6 @@ const ROLES: [Role; 9] = [
 
 /// Codes from here on are messages.
 const MESSAGE: u8 = 16;
-/// A `message` entry whose `message` is missing or no object: it contributes nothing (S138).
-const NO_MESSAGE: u8 = 31;
 
 impl EntryKind {
     /// The kind of an entry whose `type` is `name`; a message's role is set separately.
@@ -92,21 +90,24 @@ impl EntryKind {
         }
     }
 
-    /// The code of a `message` entry, which may lack its message.
-    pub(crate) fn message_code(self, has_message: bool) -> u8 {
-        if matches!(self, EntryKind::Message(_)) && !has_message { NO_MESSAGE } else { self.code() }
-    }
-
-    pub(crate) fn has_message(code: u8) -> bool {
-        (MESSAGE..NO_MESSAGE).contains(&code)
-    }
-
     pub(crate) fn from_code(code: u8) -> EntryKind {
         if code >= MESSAGE {
             return EntryKind::Message(ROLES.get(usize::from(code - MESSAGE)).copied().unwrap_or(Role::Other));
         }
         TYPES.get(usize::from(code)).map_or(EntryKind::Unknown, |(_, kind)| *kind)
     }
+}
+
+/// What the index remembers of the `message` of a `message` entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct MessagePlace {
+    /// Where it begins in the line, if it is the line's last member and begins in the first 64 KiB; else 0. The usual
+    /// case, and then nothing of the line need be read to find it.
+    pub(crate) at: u16,
+    /// It is an object. Without one the entry contributes nothing (S138).
+    pub(crate) exists: bool,
+    /// Its content is there and not null, so that S127 has nothing to do.
+    pub(crate) has_content: bool,
 }
 
 #[cfg(test)]

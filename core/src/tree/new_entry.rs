@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::json;
 use crate::message::{Message, Role};
 
-use super::kind::EntryKind;
+use super::kind::{EntryKind, MessagePlace};
 
 /// A compaction to append (S21).
 #[derive(Debug, Clone, Default)]
@@ -171,6 +171,19 @@ impl NewEntry<'_> {
             NewEntry::SessionInfo { .. } => EntryKind::SessionInfo,
             NewEntry::Compaction { .. } => EntryKind::Compaction,
             NewEntry::BranchSummary { .. } => EntryKind::BranchSummary,
+        }
+    }
+
+    /// Where the message lies in a line that [`NewEntry::line`] wrote.
+    pub(crate) fn message_place(&self, line: &[u8]) -> MessagePlace {
+        let NewEntry::Message(message) = self else { return MessagePlace::default() };
+        // No text before it can hold this: a quote inside a string is escaped.
+        const KEY: &[u8] = b",\"message\":";
+        let at = memchr::memmem::find(line, KEY).map_or(0, |at| at + KEY.len());
+        MessagePlace {
+            at: u16::try_from(at).unwrap_or(0),
+            exists: true,
+            has_content: message.get("content").is_some_and(|content| !content.is_null()),
         }
     }
 

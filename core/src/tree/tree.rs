@@ -96,7 +96,7 @@ impl State {
         Ok(Entry {
             id: self.index.id(node).to_owned(),
             kind: facts.kind(),
-            has_message: facts.has_message(),
+            message: facts.message,
             line: Line::whole(line),
         })
     }
