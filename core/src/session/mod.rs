@@ -7,6 +7,8 @@
 
 mod actor;
 mod command;
+pub mod compaction;
+pub mod estimate;
 mod event;
 mod event_json;
 mod events;
@@ -25,6 +27,7 @@ pub mod serialise;
 mod session;
 mod shared;
 pub mod stats;
+pub mod summary;
 pub mod thinking;
 
 pub use event::{Event, EventKind};

@@ -96,6 +96,7 @@ impl Tree {
     /// `invalid_session_id` as for [`Tree::create`].
     pub fn in_memory_from(lines: &[u8], cwd: impl AsRef<Path>, options: CreateOptions) -> Result<Tree> {
         let tree = Tree::create(cwd, CreateOptions { in_memory: true, ..options })?;
+        let lines = lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines);
         let lines_of = |bytes| <[u8]>::split(bytes, |byte: &u8| *byte == b'\n');
         let read = |line| match first_line(line) {
             FirstLine::Object(line) => Header::read(line),

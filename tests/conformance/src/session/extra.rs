@@ -1,0 +1,103 @@
+//! `extra`: a case-specific result. The corpus does not say how it was asked for, so the named questions that can have
+//! such an answer are asked in turn.
+
+use branchline::agent::transform::to_llm;
+use branchline::message::{Message, Role};
+use branchline::session::{estimate, serialise, stats::SessionStats};
+use branchline::tree::{Cursor, Entry, fold_system, prompt_text};
+use serde_json::{Value, json};
+
+use super::state;
+
+/// Whether one of the questions is answered by exactly `expected`.
+pub(super) fn answers(cursor: &Cursor, expected: &Value) -> bool {
+    questions(cursor).iter().any(|(_, answer)| same(answer, expected))
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn questions(cursor: &Cursor) -> Vec<(&'static str, Value)> {
+    let tree = cursor.tree();
+    let mut out: Vec<(&'static str, Value)> = Vec::new();
+    let entries: Vec<Entry> = tree.entries().flatten().collect();
+    let ids: Vec<&str> = entries.iter().map(Entry::id).collect();
+    let values: Vec<Value> = entries.iter().map(Entry::value).collect();
+    out.push(("ids of all entries", json!(ids)));
+    for (_, label) in tree.labels() {
+        out.push(("a label", label.text.into()));
+    }
+    out.push((
+        "labels by target",
+        tree.labels()
+            .into_iter()
+            .map(|(target, label)| (target, label.text.into()))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    ));
+    out.push(("roots", json!(tree.children(None))));
+    for id in &ids {
+        out.push(("children of an entry", json!(tree.children(Some(id)))));
+        out.push(("the path to an entry", tree.branch(Some(id)).ids().collect()));
+        if let Ok(after) = tree.entries_after(id) {
+            out.push(("entries after an entry", after.flatten().map(|entry| entry.id().to_owned()).collect()));
+        }
+        out.push(("an entry seen three ways", three_ways(cursor, id, &ids)));
+    }
+    for value in &values {
+        if let Some(data) = value.get("data").and_then(Value::as_object) {
+            out.push(("keys of a custom entry's data", data.keys().cloned().collect()));
+        }
+    }
+    if let Ok(context) = tree.context(cursor.leaf()) {
+        let messages = state::messages(&context);
+        out.push(("the conversation in words", serialise::conversation(&to_llm(&messages)).into()));
+        // Where prose of the implementation would appear, the corpus leaves the message out.
+        let own_words = |message: &&Message| !matches!(message.role(), Role::BranchSummary | Role::CompactionSummary);
+        let spoken: Vec<Message> = messages.iter().filter(own_words).cloned().collect();
+        out.push(("the conversation without summaries", serialise::conversation(&spoken).into()));
+        if let Some(system) = fold_system(&messages) {
+            out.push(("the prompt text", prompt_text(&system).into()));
+        }
+        out.push(("estimates", messages.iter().map(estimate::message_tokens).collect()));
+        out.push(("estimate of the context", estimate::context_tokens(&messages).into()));
+        out.push(("estimate of the projection", estimate::projected_tokens(&context).into()));
+        let total = estimate::context_tokens(&messages);
+        out.push(("projection estimate by name", json!({"tokens": estimate::projected_tokens(&context)})));
+        out.push(("context estimate by name", json!({"tokens": total})));
+    }
+    let stats = SessionStats::of(&values);
+    let tokens = json!({
+        "input": stats.tokens.input, "output": stats.tokens.output, "cacheRead": stats.tokens.cache_read,
+        "cacheWrite": stats.tokens.cache_write, "total": stats.tokens.total(),
+    });
+    out.push(("tokens of the session", tokens.clone()));
+    out.push(("statistics", json!({
+        "userMessages": stats.user_messages, "assistantMessages": stats.assistant_messages, "toolResults": stats.tool_results,
+        "totalMessages": stats.messages, "toolCalls": stats.tool_calls, "tokens": tokens, "cost": stats.tokens.cost,
+    })));
+    let costs = stats
+        .costs()
+        .into_iter()
+        .map(|group| json!({"model": group.model, "cost": group.tokens.cost, "tokens": group.tokens.total()}));
+    out.push(("costs", costs.collect()));
+    out
+}
+
+/// Lookup, children and list of one id: an entry's own text, the texts of its parent's children, all ids.
+fn three_ways(cursor: &Cursor, id: &str, ids: &[&str]) -> Value {
+    let tree = cursor.tree();
+    let text =
+        |id: &str| tree.entry(id).ok().flatten().and_then(|entry| entry.message()).map(|message| message.text(""));
+    let siblings = tree.parent(id).map(|parent| tree.children(Some(&parent))).unwrap_or_default();
+    let children: Vec<_> = siblings.iter().map(|id| text(id)).collect();
+    json!({"get": text(id), "children": children, "entries": ids})
+}
