@@ -274,6 +274,19 @@ fn close_calls(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
+/// Leaves out results whose call is not in the conversation before them.
+///
+/// [`repair`] lets them pass, as the format's rules say (S160); services refuse such a request, and a context edit that
+/// hides a call makes one. So providers apply this last, and the conversation goes on.
+pub fn drop_orphan_results(messages: Vec<Message>) -> Vec<Message> {
+    let mut calls: HashSet<String> = HashSet::new();
+    let mut known = |message: &Message| {
+        calls.extend(message.tool_calls().map(|call| call.id.to_owned()));
+        message.role() != Role::ToolResult || message.get_str("toolCallId").is_some_and(|id| calls.contains(id))
+    };
+    messages.into_iter().filter(|message| known(message)).collect()
+}
+
 /// The calls of the latest kept assistant message that had any (S162).
 #[derive(Default)]
 struct OpenCalls {
