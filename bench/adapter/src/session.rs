@@ -1,4 +1,4 @@
-//! Session storage cases. Every repetition of a read works on a freshly opened tree, so that nothing is measured warm.
+//! Session storage cases.
 
 use branchline::message::Message;
 use branchline::tree::{
@@ -91,85 +91,97 @@ fn open(p: &Params<'_>) -> Result<Value> {
     Ok(report)
 }
 
-/// One read operation on a freshly opened tree, repeated. params: {file, op, iters, leaf?}
+/// One read operation, repeated. params: {file, op, iters, leaf?}
 ///
-/// `branch`, `tree` and `context` time what the core does before anything is looked at, plus one pass over the nodes or
-/// messages. `branch-ids`, `tree-ids` and `context-values` add turning everything into owned values.
+/// Trees and branches are lazy: `tree` and `branch` time their making plus one pass over the nodes of the tree;
+/// `tree-ids` and `branch-ids` add every id and label as an owned string. A context is read from disk for the first time
+/// each time: the file is opened again before. `context` ends with every message's JSON at hand, `context-values` with
+/// every message parsed.
 fn op(p: &Params<'_>) -> Result<Value> {
     let (file, op) = (p.text("file")?, p.text("op")?);
+    let iters = p.number("iters", 5).max(1);
+    let mut tree = Tree::open(file, OpenOptions::default())?;
+    let leaf = p.get("leaf").map(str::to_owned).or_else(|| tree.last_id());
+    let leaf = leaf.as_deref();
+    let memory = Memory::start();
     let mut ms = Vec::new();
     let mut check = Value::Null;
-    let mut memory = None;
-    for _ in 0..p.number("iters", 5).max(1) {
-        let tree = Tree::open(file, OpenOptions::default())?;
-        let leaf = p.get("leaf").map(str::to_owned).or_else(|| tree.last_id());
-        let leaf = leaf.as_deref();
-        if memory.is_none() {
-            memory = Some(Memory::start());
+    for i in 0..iters {
+        if op.starts_with("context") && i > 0 {
+            drop(tree); // one writer at a time
+            tree = Tree::open(file, OpenOptions::default())?;
         }
-        let took;
-        (took, check) = match op {
-            "branch" => {
-                let (ms, branch) = timed(|| Ok(tree.branch(leaf)))?;
-                (ms, ids_check("path", &branch.ids().collect::<Vec<_>>()))
-            }
-            "branch-ids" => {
-                let (ms, ids) = timed(|| Ok(tree.branch(leaf).ids().collect::<Vec<_>>()))?;
-                (ms, ids_check("path", &ids))
-            }
-            "tree" => {
-                let (ms, (structure, _)) = timed(|| {
-                    let structure = tree.structure();
-                    let deepest = structure.walk().map(|(_, depth)| depth).max();
-                    Ok((structure, std::hint::black_box(deepest)))
-                })?;
-                (ms, tree_check(&structure))
-            }
-            "tree-ids" => {
-                let (ms, structure) = timed(|| {
-                    let structure = tree.structure();
-                    for (node, _) in structure.walk() {
-                        std::hint::black_box((structure.id(node), structure.label(node)));
-                    }
-                    Ok(structure)
-                })?;
-                (ms, tree_check(&structure))
-            }
-            "context" => {
-                let (ms, (context, _)) = timed(|| {
-                    let context = tree.context(leaf)?;
-                    let bytes: usize = context.messages().map(|message| message.raw().len()).sum();
-                    Ok((context, std::hint::black_box(bytes)))
-                })?;
-                (ms, context_check(&context))
-            }
-            "context-values" => {
-                let (ms, context) = timed(|| {
-                    let context = tree.context(leaf)?;
-                    context.messages().for_each(|message| drop(std::hint::black_box(message.message())));
-                    Ok(context)
-                })?;
-                (ms, context_check(&context))
-            }
-            "entries" => {
-                // pi hands out the list it holds; ours reads every line from the file.
-                let (ms, bytes) = timed(|| {
-                    tree.entries().try_fold(0, |bytes, entry| Ok(bytes + entry?.json().len()))
-                })?;
-                std::hint::black_box(bytes);
-                let ids: Vec<String> = tree.entries().map(|entry| Ok(entry?.id().to_owned())).collect::<Result<_>>()?;
-                (ms, ids_check("entries", &ids))
-            }
-            "children" => {
-                let parent = leaf.and_then(|leaf| tree.parent(leaf));
-                let (ms, children) = timed(|| Ok(tree.children(parent.as_deref())))?;
-                (ms, ids_check("children", &children))
-            }
-            _ => return Err(format!("no operation {op}").into()),
-        };
+        let (took, facts) = read(&tree, op, leaf)?;
         ms.push(took);
+        if i + 1 == iters {
+            check = facts()?;
+        }
     }
-    Ok(memory.unwrap_or_else(Memory::start).report(&ms, check))
+    Ok(memory.report(&ms, check))
+}
+
+/// Facts of an answer, worked out only when asked for.
+type Facts<'a> = Box<dyn FnOnce() -> Result<Value> + 'a>;
+
+fn read<'a>(tree: &'a Tree, op: &str, leaf: Option<&str>) -> Result<(f64, Facts<'a>)> {
+    Ok(match op {
+        "branch" => {
+            let (ms, branch) = timed(|| Ok(tree.branch(leaf)))?;
+            (ms, Box::new(move || Ok(ids_check("path", &branch.ids().collect::<Vec<_>>()))))
+        }
+        "branch-ids" => {
+            let (ms, ids) = timed(|| Ok(tree.branch(leaf).ids().collect::<Vec<_>>()))?;
+            (ms, Box::new(move || Ok(ids_check("path", &ids))))
+        }
+        "tree" => {
+            let (ms, structure) = timed(|| {
+                let structure = tree.structure();
+                std::hint::black_box(structure.walk().map(|(_, depth)| depth).max());
+                Ok(structure)
+            })?;
+            (ms, Box::new(move || Ok(tree_check(&structure))))
+        }
+        "tree-ids" => {
+            let (ms, structure) = timed(|| {
+                let structure = tree.structure();
+                for (node, _) in structure.walk() {
+                    std::hint::black_box((structure.id(node), structure.label(node)));
+                }
+                Ok(structure)
+            })?;
+            (ms, Box::new(move || Ok(tree_check(&structure))))
+        }
+        "context" => {
+            let (ms, context) = timed(|| context_texts(tree, leaf))?;
+            (ms, Box::new(move || Ok(context_check(&context))))
+        }
+        "context-values" => {
+            let (ms, context) = timed(|| {
+                let context = tree.context(leaf)?;
+                context.messages().for_each(|message| drop(std::hint::black_box(message.message())));
+                Ok(context)
+            })?;
+            (ms, Box::new(move || Ok(context_check(&context))))
+        }
+        "entries" => {
+            // pi hands out the list it holds; ours reads every line from the file.
+            let (ms, ids) = timed(|| tree.entries().map(|entry| Ok(entry?.id().to_owned())).collect::<Result<Vec<_>>>())?;
+            (ms, Box::new(move || Ok(ids_check("entries", &ids))))
+        }
+        "children" => {
+            let parent = leaf.and_then(|leaf| tree.parent(leaf));
+            let (ms, children) = timed(|| Ok(tree.children(parent.as_deref())))?;
+            (ms, Box::new(move || Ok(ids_check("children", &children))))
+        }
+        _ => return Err(format!("no operation {op}").into()),
+    })
+}
+
+/// A context with the JSON text of every message found.
+fn context_texts(tree: &Tree, leaf: Option<&str>) -> Result<Context> {
+    let context = tree.context(leaf)?;
+    std::hint::black_box(context.messages().map(|message| message.raw().len()).sum::<usize>());
+    Ok(context)
 }
 
 /// The messages that the pi adapter appends.
@@ -231,11 +243,9 @@ fn navigate(p: &Params<'_>) -> Result<Value> {
     let memory = Memory::start();
     for i in 0..p.number("iters", 1000) {
         let (name, leaf) = leaves[i % 2];
-        let (took, (context, _)) = timed(|| {
+        let (took, context) = timed(|| {
             cursor.move_to(leaf)?;
-            let context = cursor.tree().context(cursor.leaf())?;
-            let bytes: usize = context.messages().map(|message| message.raw().len()).sum();
-            Ok((context, std::hint::black_box(bytes)))
+            context_texts(cursor.tree(), cursor.leaf())
         })?;
         ms.push(took);
         if i < 2 {
@@ -267,10 +277,11 @@ fn fork(p: &Params<'_>) -> Result<Value> {
     Ok(memory.report(&[ms], json!({"entries": tree.entry_count()})))
 }
 
-/// List a directory of sessions, with all their text as pi does. params: {dir, cwd, iters}
+/// List a directory of sessions. pi always collects all text of each; ours does when asked to. params: {dir, cwd, iters,
+/// text?: boolean}
 fn list(p: &Params<'_>) -> Result<Value> {
-    let (cwd, dir) = (p.text("cwd")?, p.text("dir")?);
-    let options = ListOptions { location: into(Path::new(dir)), text: true, ..Default::default() };
+    let (cwd, dir, text) = (p.text("cwd")?, p.text("dir")?, p.0["text"] == true);
+    let options = ListOptions { location: into(Path::new(dir)), text, ..Default::default() };
     let memory = Memory::start();
     let mut ms = Vec::new();
     let mut sessions = Vec::new();
@@ -285,13 +296,15 @@ fn list(p: &Params<'_>) -> Result<Value> {
         let name = s.name.as_deref().unwrap_or_default();
         format!("{id}\t{}\t{}\t{name}\t{}", s.message_count, format_iso(s.modified), s.first_message)
     };
-    let text = |s: &branchline::tree::SessionInfo| s.all_messages_text.as_deref().unwrap_or_default().encode_utf16().count();
     report["check"] = json!({
         "sessions": sessions.len(),
         "messages": sessions.iter().map(|s| s.message_count).sum::<usize>(),
-        "text": sessions.iter().map(text).sum::<usize>(),
         "facts": sha(&sessions.iter().map(row).collect::<Vec<_>>().join("\n")),
     });
+    if text {
+        let texts = sessions.iter().filter_map(|s| s.all_messages_text.as_deref());
+        report["check"]["text"] = json!(texts.map(|text| text.encode_utf16().count()).sum::<usize>());
+    }
     Ok(report)
 }
 
