@@ -1,6 +1,15 @@
-//! Drives the real pi (`peer.mjs`, run by the Node of `build/peer`) from tests.
+//! The real pi (`peer.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
+//! in either implementation.
 
-use serde_json::{Value, json};
+mod op;
+mod state;
+
+pub use op::{Op, Ops};
+pub use state::State;
+
+use branchline::json;
+use serde_json::json;
+use state::{canonical, elements, member, settings};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -49,55 +58,78 @@ impl Peer {
         Some(Peer { child, input, output, _agent: agent })
     }
 
-    /// Sends one request and returns pi's answer, or the text of its error.
+    /// Sends one request, a JSON object on one line, and returns the JSON text of pi's answer. Texts, not parsed values:
+    /// they keep the order of members, lone surrogates and the digits of numbers.
     ///
     /// # Errors
-    /// The message of the exception that pi threw.
+    /// The message of the exception that pi threw, as a JSON string.
     ///
     /// # Panics
     /// When the process is gone or answers something else.
-    pub fn ask(&mut self, request: &Value) -> Result<Value, String> {
+    pub fn ask(&mut self, request: &str) -> Result<String, String> {
         let input = self.input.as_mut().expect("open until the peer is dropped");
         writeln!(input, "{request}").and_then(|()| input.flush()).expect("the peer reads");
         let mut line = String::new();
         self.output.read_line(&mut line).expect("the peer answers");
-        let mut answer: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("the peer said {line:?}: {e}"));
-        match answer["ok"].as_bool() {
-            Some(true) => Ok(answer["value"].take()),
-            _ => Err(answer["error"].to_string()),
+        match json::get(line.as_bytes(), "ok") {
+            Some(b"true") => Ok(member(&line, "value").to_owned()),
+            Some(b"false") => Err(member(&line, "error").to_owned()),
+            _ => panic!("the peer said {line:?} to {request}"),
         }
     }
 
-    /// Calls one method of pi's current session.
+    /// Calls a method of pi's current session with JSON texts as arguments.
     ///
-    /// # Panics
-    /// When pi throws.
-    pub fn call(&mut self, method: &str, args: Value) -> Value {
-        self.ask(&json!({"do": "call", "method": method, "args": args})).unwrap_or_else(|e| panic!("{method}: {e}"))
+    /// # Errors
+    /// As for [`Peer::ask`].
+    pub fn call(&mut self, method: &str, args: &[&str]) -> Result<String, String> {
+        self.ask(&format!(r#"{{"do":"call","method":"{method}","args":[{}]}}"#, args.join(",")))
     }
 
-    /// Like [`Peer::call`], for the methods that return the id of the entry they appended.
-    ///
-    /// # Panics
-    /// When pi throws or returns no string.
-    pub fn append(&mut self, method: &str, args: Value) -> String {
-        self.call(method, args).as_str().expect("an id").to_owned()
+    /// Starts a new session for a working directory, with its file in `dir`.
+    pub fn create(&mut self, cwd: &str, dir: &Path) {
+        let request = json!({"do": "create", "cwd": cwd, "dir": dir});
+        self.ask(&request.to_string()).expect("pi creates a session");
     }
 
-    /// Opens an existing file as the current session; `dir` is where sessions derived from it go.
+    /// Opens an existing file; `dir` is where sessions derived from it go.
     ///
     /// # Panics
     /// When pi refuses the file.
     pub fn open(&mut self, path: &Path, dir: &Path) {
-        self.ask(&json!({"do": "open", "path": path, "dir": dir})).expect("pi opens the file");
+        let request = json!({"do": "open", "path": path, "dir": dir});
+        self.ask(&request.to_string()).expect("pi opens the file");
     }
 
-    /// Everything a reader can see of pi's current session; see `peer.mjs`.
+    /// What pi shows of its current session, at its present leaf.
     ///
     /// # Panics
     /// When pi throws.
-    pub fn state(&mut self) -> Value {
-        self.ask(&json!({"do": "state"})).expect("pi's state")
+    pub fn state(&mut self) -> State {
+        let text = self.ask(r#"{"do":"state"}"#).expect("pi's state");
+        let context = member(&text, "context");
+        let list = |name| elements(member(&text, name));
+        State {
+            header: canonical(member(&text, "header")),
+            leaf: canonical(member(&text, "leaf")),
+            name: canonical(member(&text, "name")),
+            count: member(&text, "count").parse().expect("a number"),
+            settings: settings(member(context, "model"), member(context, "thinkingLevel")),
+            entries: list("entries"),
+            branch: list("branch"),
+            tree: list("tree"),
+            sources: list("sources"),
+            messages: elements(member(context, "messages")),
+        }
+    }
+
+    /// The file of pi's current session.
+    ///
+    /// # Panics
+    /// When pi throws or the session is in memory only.
+    pub fn file(&mut self) -> PathBuf {
+        let text = self.ask(r#"{"do":"state"}"#).expect("pi's state");
+        json::decode_string(member(&text, "file").as_bytes()).expect("a path").into()
     }
 }
 
