@@ -165,7 +165,8 @@ fn read<'a>(tree: &'a Tree, op: &str, leaf: Option<&str>) -> Result<(f64, Facts<
         }
         "entries" => {
             // pi hands out the list it holds; ours reads every line from the file.
-            let (ms, ids) = timed(|| tree.entries().map(|entry| Ok(entry?.id().to_owned())).collect::<Result<Vec<_>>>())?;
+            let (ms, ids) =
+                timed(|| tree.entries().map(|entry| Ok(entry?.id().to_owned())).collect::<Result<Vec<_>>>())?;
             (ms, Box::new(move || Ok(ids_check("entries", &ids))))
         }
         "children" => {

@@ -35,7 +35,8 @@ impl Peer {
     /// When the setup fails for any other reason.
     pub fn start() -> Option<Peer> {
         let root = repository();
-        let setup = Command::new(root.join("tools/setup-peer.sh")).stdout(Stdio::null()).status().expect("setup-peer.sh");
+        let setup =
+            Command::new(root.join("tools/setup-peer.sh")).stdout(Stdio::null()).status().expect("setup-peer.sh");
         if setup.code() == Some(75) {
             return None;
         }

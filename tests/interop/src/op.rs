@@ -55,11 +55,21 @@ impl Op {
                 let fixed = [text(kind), text("p"), text("m"), USAGE.to_owned()].map(Some);
                 ("appendUsage", some(&[&fixed[..], &[note.as_deref().map(text)]].concat()))
             }
-            Op::Compaction(summary, kept) => ("appendCompaction", vec![text(summary), quote(kept.as_deref()), "12345".into(), r#"{"readFiles":["a"]}"#.into(), "true".into()]),
+            Op::Compaction(summary, kept) => (
+                "appendCompaction",
+                vec![
+                    text(summary),
+                    quote(kept.as_deref()),
+                    "12345".into(),
+                    r#"{"readFiles":["a"]}"#.into(),
+                    "true".into(),
+                ],
+            ),
             Op::Custom(kind, data) => ("appendCustomEntry", some(&[Some(text(kind)), data.clone()])),
-            Op::CustomMessage(content, display, details) => {
-                ("appendCustomMessageEntry", some(&[Some(text("ext")), Some(content.clone()), Some(display.to_string()), details.clone()]))
-            }
+            Op::CustomMessage(content, display, details) => (
+                "appendCustomMessageEntry",
+                some(&[Some(text("ext")), Some(content.clone()), Some(display.to_string()), details.clone()]),
+            ),
             Op::Label(target, label) => ("appendLabelChange", some(&[Some(text(target)), label.as_deref().map(text)])),
             Op::Name(name) => ("appendSessionInfo", vec![text(name)]),
             Op::ContextEdit(target, replacement) => ("appendContextEdit", vec![text(target), replacement.clone()]),
@@ -67,7 +77,15 @@ impl Op {
             Op::Reset => ("resetLeaf", vec![]),
             Op::Summary(target, summary, from_hook) => {
                 let details = from_hook.map(|_| r#"{"k":1}"#.to_owned());
-                ("branchWithSummary", some(&[Some(quote(target.as_deref())), Some(text(summary)), details, from_hook.map(|hook| hook.to_string())]))
+                (
+                    "branchWithSummary",
+                    some(&[
+                        Some(quote(target.as_deref())),
+                        Some(text(summary)),
+                        details,
+                        from_hook.map(|hook| hook.to_string()),
+                    ]),
+                )
             }
         };
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -87,7 +105,9 @@ impl Op {
     pub fn in_ours(&self, cursor: &mut Cursor) -> branchline::Result<Option<String>> {
         let value = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
         Ok(Some(match self {
-            Op::Message(message) => cursor.append_message(&Message::from_json(message.as_bytes()).expect("an object"))?,
+            Op::Message(message) => {
+                cursor.append_message(&Message::from_json(message.as_bytes()).expect("an object"))?
+            }
             Op::Thinking(level) => cursor.append_thinking_level(level)?,
             Op::Model(provider, id) => cursor.append_model(provider, id)?,
             Op::Usage(kind, note) => cursor.append_usage(kind, "p", "m", &value(USAGE), note.as_deref())?,
@@ -100,9 +120,12 @@ impl Op {
                 from_hook: Some(true),
             })?,
             Op::Custom(kind, data) => cursor.append_custom(kind, data.as_deref().map(value).as_ref())?,
-            Op::CustomMessage(content, display, details) => {
-                cursor.append_custom_message("ext", &value(content), *display, details.as_deref().map(value).as_ref())?
-            }
+            Op::CustomMessage(content, display, details) => cursor.append_custom_message(
+                "ext",
+                &value(content),
+                *display,
+                details.as_deref().map(value).as_ref(),
+            )?,
             Op::Label(target, label) => cursor.append_label(target, label.as_deref())?,
             Op::Name(name) => cursor.append_name(name)?,
             Op::ContextEdit(target, replacement) => cursor.append_context_edit(target, &value(replacement))?,

@@ -56,7 +56,11 @@ impl State {
             entries: tree.entries().map(|entry| canonical_bytes(entry.expect("an entry").json())).collect(),
             branch: tree.branch(leaf).ids().map(|id| quote(Some(&id))).collect(),
             tree: structure.walk().map(row).collect(),
-            sources: context.entries().iter().map(|e| format!("[{},{}]", quote(Some(e.id())), e.messages().len())).collect(),
+            sources: context
+                .entries()
+                .iter()
+                .map(|e| format!("[{},{}]", quote(Some(e.id())), e.messages().len()))
+                .collect(),
             messages: context.messages().map(|message| canonical_bytes(&message.raw())).collect(),
         }
     }
