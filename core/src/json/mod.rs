@@ -7,7 +7,7 @@
 //! * [`validate`], [`members`], [`get`], [`elements`]: find things in a text without building a tree.
 //! * [`decode_string`], [`raw_str_eq`], [`write_string`], [`utf16_len`]: strings (S3).
 //! * [`to_serde`], [`parse`]: the way from foreign text to `serde_json`.
-//! * [`write()`], [`to_vec`], [`to_string`]: the way from `serde` types to text (S2–S4).
+//! * [`write()`], [`write_value`], [`to_vec`], [`to_string`]: the way from `serde` types to text (S2–S4).
 //! * [`rewrite()`], [`canonical`]: a text written again as JavaScript would (S6).
 //! * [`replace_member`], [`remove_member`]: change one member and leave every other byte alone.
 //!
@@ -34,4 +34,4 @@ pub use members::{Members, ObjectError, elements, get, members};
 pub use rewrite::{canonical, rewrite};
 pub use scan::{Kind, SyntaxError, validate};
 pub use text::{decode_string, raw_str_eq, utf16_len, write_string};
-pub use write::{to_string, to_vec, write};
+pub use write::{to_string, to_vec, write, write_object, write_value};

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode, Result};
 
 use super::index::Place;
 use super::options::Durability;
-use super::storage::{FileFacts, FileMode, Storage, StorageFile, append_all, read_range};
+use super::storage::{FileExtent, FileMode, Storage, StorageFile, append_all, read_range};
 
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -151,7 +151,7 @@ impl Log {
     /// Has someone else appended? Also brings a deleted file back, so that nothing is written into the void.
     pub(crate) fn growth(&mut self) -> Result<Growth> {
         let Backing::File(log) = &self.backing else { return Ok(Growth::None) };
-        let facts = log.file.facts().map_err(|error| self.failed("look at the session file", &error))?;
+        let facts = log.file.extent().map_err(|error| self.failed("look at the session file", &error))?;
         if facts.links == 0 && !self.read_only {
             self.restore()?;
             return Ok(Growth::None);
@@ -298,8 +298,8 @@ impl LogFile {
         if self.file.truncate(self.len).is_ok() {
             return;
         }
-        match self.file.facts() {
-            Ok(FileFacts { len, .. }) if len > self.len => {
+        match self.file.extent() {
+            Ok(FileExtent { len, .. }) if len > self.len => {
                 self.len = len;
                 self.unsealed = true;
             }

@@ -52,7 +52,7 @@ pub use location::{agent_dir, session_dir, session_dir_name};
 pub use new_entry::{BranchSummaryEntry, CompactionEntry};
 pub use options::{CreateOptions, Durability, OpenOptions};
 pub use repair::{Repair, repair};
-pub use storage::{FileFacts, FileMode, OsStorage, Storage, StorageFile};
+pub use storage::{FileExtent, FileFacts, FileMode, OsStorage, Storage, StorageFile};
 pub use structure::Structure;
 pub use system::{SystemFold, fold_system, prompt_text};
 pub use time::{format_iso, parse_iso};

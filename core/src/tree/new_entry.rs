@@ -212,7 +212,10 @@ impl NewEntry<'_> {
         let mut line = LineWriter::new(out, name, base);
         match self {
             NewEntry::Custom { .. } | NewEntry::CustomMessage { .. } => {}
-            NewEntry::Message(message) => line.value("message", message),
+            NewEntry::Message(message) => {
+                line.key("message");
+                json::write_object(&mut line.out, message.object());
+            }
             NewEntry::ThinkingLevel(level) => line.string("thinkingLevel", level),
             NewEntry::Model { provider, model_id } => {
                 line.string("provider", provider);

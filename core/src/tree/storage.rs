@@ -33,6 +33,15 @@ pub struct FileFacts {
     pub identity: (u64, u64),
 }
 
+/// The facts of an open file that change with every append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileExtent {
+    /// Size in bytes.
+    pub len: u64,
+    /// Number of names the file has; 0 after its deletion.
+    pub links: u64,
+}
+
 /// A file system. All paths are absolute or relative to the process's directory.
 pub trait Storage: Send + Sync + fmt::Debug {
     /// Opens a file.
@@ -65,6 +74,10 @@ pub trait StorageFile: Send + Sync + fmt::Debug {
     fn try_lock(&self) -> io::Result<bool>;
     /// Facts of the open file.
     fn facts(&self) -> io::Result<FileFacts>;
+    /// Size and number of names of the open file; asked before every append.
+    fn extent(&self) -> io::Result<FileExtent> {
+        self.facts().map(|facts| FileExtent { len: facts.len, links: facts.links })
+    }
 }
 
 /// The operating system's files.
@@ -157,6 +170,18 @@ impl StorageFile for OsFile {
 
     fn facts(&self) -> io::Result<FileFacts> {
         self.0.metadata().map(|metadata| facts_of(&metadata))
+    }
+
+    /// Asking for times, as `facts` does, makes Linux write the file's times anew at the next append, which then takes
+    /// twice as long (measured: 3.5 µs against 1.6 µs). So only what is needed is asked for.
+    #[cfg(target_os = "linux")]
+    fn extent(&self) -> io::Result<FileExtent> {
+        use rustix::fs::{AtFlags, StatxFlags, statx};
+        match statx(&self.0, "", AtFlags::EMPTY_PATH, StatxFlags::SIZE | StatxFlags::NLINK) {
+            Ok(facts) => Ok(FileExtent { len: facts.stx_size, links: u64::from(facts.stx_nlink) }),
+            // Kernels and sandboxes without statx.
+            Err(_) => self.facts().map(|facts| FileExtent { len: facts.len, links: facts.links }),
+        }
     }
 }
 
