@@ -41,6 +41,8 @@ pub(crate) struct Actor {
     /// Custom messages to store after the current turn.
     pub(crate) held: Vec<Message>,
     pub(crate) activity: Option<Activity>,
+    /// Last, so that it is dropped last: who sees the end finds everything else gone.
+    _ended: Ended,
 }
 
 /// From an accepted prompt to `agent_settled`.
@@ -53,7 +55,7 @@ pub(crate) struct Activity {
     pub(crate) run_start: usize,
 }
 
-/// Tells everyone when the actor is gone, also by a panic.
+/// Tells everyone when the actor is gone, also by a panic or because it never ran.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {
@@ -75,6 +77,7 @@ impl Actor {
         let prompt = SystemPrompt::new(shared.choices_made().system_prompt.clone(), shared.cwd.clone());
         let mut actor = Actor {
             engine,
+            _ended: Ended(shared.clone()),
             shared,
             inbox: async_channel::bounded(1).1,
             cursor,
@@ -120,8 +123,7 @@ impl Actor {
 
     /// Works until the session is closed.
     pub(crate) async fn run(self, inbox: Receiver<Command>) {
-        let _ended = Ended(self.shared.clone());
-        let mut actor = self; // dropped before `_ended`: who sees the end finds the file released
+        let mut actor = self;
         actor.inbox = inbox.clone();
         let close = actor.shared.close.clone();
         loop {

@@ -279,7 +279,7 @@ pub enum ForkPosition {
 }
 
 /// A session made by [`Session::fork`].
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fork {
     /// The new session, with a file of its own.

@@ -1,9 +1,11 @@
 //! The handle of a session.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
 use async_channel::Sender;
+use futures::future::{Either, select};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -236,7 +238,11 @@ impl Session {
         if self.inner.commands.try_send(command(reply)).is_err() {
             return Err(closed());
         }
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        // A command that arrives while the session ends stays in the queue unread: the end is an answer, too.
+        match select(answer, pin!(self.shared().wait_closed())).await {
+            Either::Left((answer, _)) => answer.unwrap_or_else(|_| Err(closed())),
+            Either::Right(((), mut answer)) => answer.try_recv().unwrap_or_else(|_| Err(closed())),
+        }
     }
 }
 
