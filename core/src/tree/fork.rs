@@ -96,8 +96,15 @@ impl Tree {
         let header = target.read().header.clone();
         let Some(path) = target.path() else { return Err(Error::new(ErrorCode::Internal, "a fork needs a file")) };
         let mut out = Output::start(&target, &header, Some(&path))?;
-        if let Err(error) = copy_file(&state, &mut out).and_then(|()| out.flush()) {
-            return Err(out.discard(error));
+        let offsets = match copy_file(&state, &mut out).and_then(|offsets| out.flush().map(|()| offsets)) {
+            Ok(offsets) => offsets,
+            Err(error) => return Err(out.discard(error)),
+        };
+        if state.index.diagnostics.total() == 0 {
+            // The copy holds exactly the entries that are indexed already.
+            let index = state.index.moved(&offsets);
+            let log = out.finish(&target, Some(path))?;
+            return Ok(Tree::from_state(State::new(index, log, header), (*target.shared).clone()));
         }
         let Some(file) = out.file.take() else { return Err(Error::new(ErrorCode::Internal, "a fork needs a file")) };
         let state = load(file, &path, &OpenOptions { read_only: false, ..open })?;
@@ -355,29 +362,38 @@ fn relinked_compaction(state: &State, node: u32, stands_for: &HashMap<u32, u32>)
     Ok(Some(json::replace_member(entry.json(), "firstKeptEntryId", &id)))
 }
 
-/// Copies every line that is JSON and no header, in order (S97). What is not JSON stays in the source.
-fn copy_file(state: &State, out: &mut Output) -> Result<()> {
-    let mut run: Option<(u64, u64)> = None;
+/// Copies every line that is JSON and no header, in order (S97), and tells where each entry begins in the copy. What is
+/// not JSON stays in the source.
+fn copy_file(state: &State, out: &mut Output) -> Result<Vec<u64>> {
+    let mut offsets = Vec::with_capacity(state.index.line_count());
+    // The run of lines that lie one behind the other: from, to, and where it goes.
+    let mut run: Option<(u64, u64, u64)> = None;
     let mut at = 0;
     for n in 0..state.index.line_count() {
         let (_, place) = state.index.line(n);
         let end = place.offset + u64::from(place.len);
-        match &mut run {
-            Some((_, last)) if place.offset == *last + 1 => *last = end,
+        let target = match &mut run {
+            Some((start, last, target)) if place.offset == *last + 1 => {
+                *last = end;
+                *target + (place.offset - *start)
+            }
             _ => {
-                if let Some((start, end)) = run.take() {
+                if let Some((start, end, _)) = run.take() {
                     out.push_run(&state.log, start, end)?;
                 }
                 copy_gap(state, at, place.offset, out)?;
-                run = Some((place.offset, end));
+                run = Some((place.offset, end, out.position()));
+                out.position()
             }
-        }
+        };
+        offsets.push(target);
         at = end + 1;
     }
-    if let Some((start, end)) = run {
+    if let Some((start, end, _)) = run {
         out.push_run(&state.log, start, end)?;
     }
-    copy_gap(state, at, state.log.len(), out)
+    copy_gap(state, at, state.log.len(), out)?;
+    Ok(offsets)
 }
 
 /// Lines between entries: headers, blank and bad lines go, other programs' JSON stays.

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct IdTable {
     text: Vec<u8>,
     /// Where each id ends in `text`; it begins where the one before ends.

@@ -52,7 +52,7 @@ impl Node {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     lines: Vec<Line>,
     nodes: Vec<Node>,
@@ -75,7 +75,7 @@ pub(crate) struct Index {
     pub(crate) file_lines: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Adjacency {
     first: Vec<u32>,
     last: Vec<u32>,
@@ -251,6 +251,17 @@ impl Index {
         self.link(node);
         self.has_conversation |= kind.is_conversation();
         self.finish();
+    }
+
+    /// The index of a file that holds a header and then exactly these entries, in the same order, beginning at `offsets`.
+    pub(crate) fn moved(&self, offsets: &[u64]) -> Index {
+        let mut index = self.clone();
+        for (line, offset) in index.lines.iter_mut().zip(offsets) {
+            line.offset = *offset;
+        }
+        index.skipped = vec![(0, 1)];
+        index.file_lines = 1 + index.lines.len() as u64;
+        index
     }
 
     pub(crate) fn contains(&self, id: &str) -> bool {

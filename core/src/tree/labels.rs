@@ -30,7 +30,7 @@ impl RawLabel {
 }
 
 /// Target id → label, in the order of S84: changing keeps the place, clearing and setting again moves to the end.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Labels {
     map: HashMap<Box<str>, (u64, RawLabel)>,
     next: u64,
