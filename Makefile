@@ -1,0 +1,120 @@
+# branchline: `make demo` shows it, `make test` tests it. Both install what they need below this folder.
+#
+#   make demo                 C, C++, Python, Node and Rust hosts, each with a session, a second branch and a fork
+#   make test                 everything: Rust, C, Python, Node, the conformance cases, pi as a peer
+#   make lint                 formatting, clippy, docs, drift of the header and of the type stubs
+#   make conformance DIR=…    any folder of conformance cases; ends with `N passed, 0 failed`
+#   make bench-tree           the session tree side by side with pi and with the physical limits
+#   make header               writes include/branchline.h anew
+#   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
+
+SHELL := /bin/sh
+VENV  := .venv
+PY    := $(VENV)/bin/python
+DIR   ?= tests/conformance/cases
+NEED  := sh tools/need.sh
+
+.PHONY: help demo test lint conformance bench-tree header clean \
+	need-rust need-cc need-python need-node \
+	demo-rust demo-c demo-python demo-node \
+	test-rust test-doc test-abi test-python test-node test-crash test-interop lint-rust lint-header lint-python lint-node
+
+help:
+	@sed -n '2,10s/^# \{0,1\}//p' Makefile
+
+need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
+need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
+need-python: ; @$(NEED) python3 "install Python 3.9 or newer with venv, for example 'apt-get install python3-venv'"
+need-node: ; @$(NEED) npm "install Node.js 20 or newer, for example from your system's packages"
+
+# --- demo ------------------------------------------------------------------------------------------------------------
+
+demo: demo-rust demo-c demo-python demo-node
+
+demo-rust: need-rust
+	cargo run --quiet -p branchline --example demo
+
+demo-c: need-rust need-cc
+	sh examples/c/run.sh
+	sh examples/cpp/run.sh
+
+demo-python: bindings/python/.built
+	PYTHONPATH=bindings/python/python $(PY) examples/python/demo.py
+
+demo-node: bindings/node/.built
+	node examples/node/demo.mjs
+
+# --- test ------------------------------------------------------------------------------------------------------------
+
+test: test-rust test-doc conformance test-abi test-python test-node
+
+# Also the crash, interoperability and committed conformance tests: all of the workspace's Rust.
+test-rust: need-rust need-node
+	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test --tests --quiet; fi
+
+test-doc: need-rust
+	cargo test --quiet --doc -p branchline
+
+test-crash: need-rust
+	cargo test -p branchline-crash
+
+test-interop: need-rust need-node
+	cargo test -p branchline-interop -- --nocapture
+
+test-abi: need-rust need-cc
+	sh tests/abi/run.sh
+
+test-python: bindings/python/.built
+	PYTHONPATH=bindings/python/python $(PY) -m pytest -q bindings/python/tests
+
+test-node: bindings/node/.built
+	cd bindings/node && npm test --silent
+
+conformance: need-rust
+	cargo run --quiet -p branchline-conformance -- $(DIR)
+
+# --- lint ------------------------------------------------------------------------------------------------------------
+
+lint: lint-rust lint-header lint-python lint-node
+
+lint-rust: need-rust
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps -p branchline
+
+lint-header: need-rust need-cc need-python
+	cargo run --quiet -p branchline-header -- --check
+	sh tests/abi/check.sh
+
+lint-python: bindings/python/.built
+	cd bindings/python && PYTHONPATH=python ../../$(PY) -m mypy.stubtest branchline
+
+lint-node: bindings/node/.built
+	cd bindings/node && npm run --silent types
+
+header: need-rust
+	cargo run --quiet -p branchline-header
+
+# --- build -----------------------------------------------------------------------------------------------------------
+
+$(VENV)/.ready: bindings/python/requirements-dev.txt | need-python
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -r bindings/python/requirements-dev.txt
+	touch $@
+
+bindings/node/node_modules/.ready: bindings/node/package-lock.json | need-node
+	cd bindings/node && npm ci --silent --no-audit --no-fund
+	touch $@
+
+# Cargo knows what is up to date; these always ask it.
+.PHONY: bindings/python/.built bindings/node/.built
+bindings/python/.built: $(VENV)/.ready | need-rust
+	sh bindings/python/build.sh
+bindings/node/.built: bindings/node/node_modules/.ready | need-rust
+	sh bindings/node/build.sh
+
+bench-tree: need-rust need-python need-node
+	python3 bench/tree.py $(ARGS)
+
+clean:
+	rm -rf target build $(VENV) bindings/node/node_modules bench/data bench/results
