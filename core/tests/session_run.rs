@@ -126,6 +126,60 @@ fn one_tool_call_then_an_answer() {
     }
 }
 
+/// Trace t03: two calls run beside each other; ends come as they finish, results in the order of the calls.
+#[test]
+fn two_tools_run_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let call = |id: &str, name: &str| json!({"type": "toolCall", "id": id, "name": name, "arguments": {}});
+    let script =
+        json!([{"content": [call("c1", "slow"), call("c2", "fast")]}, {"content": [{"type": "text", "text": "done"}]}]);
+    let gates = branchline::providers::scripted::Gates::default();
+    let gate = gates.clone();
+    let slow = tool("slow", move |_| {
+        let gate = gate.clone();
+        Box::pin(async move {
+            gate.wait("g").await;
+            Ok(ToolResult::text("slow"))
+        })
+    });
+    let fast = tool("fast", |call| {
+        Box::pin(async move {
+            call.progress.update(ToolResult::text("half")).await;
+            Ok(ToolResult::text("fast"))
+        })
+    });
+    let (session, _) = scripted_with(&engine, dir.path(), script, |options| {
+        options.custom_tool(slow).custom_tool(fast).tools(["slow", "fast"])
+    });
+    let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    let mut words = Vec::new();
+    for event in until_settled_with(run.events(), |word| {
+        if word == "tool_execution_end c2 false" {
+            gates.open("g");
+        }
+    }) {
+        words.push(shape(&event));
+    }
+    let start = words.iter().position(|word| word == "message_end assistant toolUse").unwrap();
+    let expected = [
+        "tool_execution_start c1",
+        "tool_execution_start c2",
+        "tool_execution_update c2",
+        "tool_execution_end c2 false",
+        "tool_execution_end c1 false",
+        "message_start toolResult",
+        "message_end toolResult",
+        "message_start toolResult",
+        "message_end toolResult",
+        "turn_end 2",
+    ];
+    assert_eq!(words[start + 1..start + 1 + expected.len()], expected);
+    let lines = lines(&session.path().unwrap());
+    let results: Vec<&str> = lines.iter().filter_map(|line| line["message"]["toolCallId"].as_str()).collect();
+    assert_eq!(results, ["c1", "c2"]);
+}
+
 /// The model every engine has needs no script and looks around with the built-in tools.
 #[test]
 fn the_demo_model_uses_the_built_in_tools() {

@@ -220,3 +220,43 @@ fn a_reopened_session_goes_on_where_it_was() {
         control.requests().pop().unwrap().messages.iter().map(|message| message.role().name()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "user"], "prompt and tools are not said twice");
 }
+
+#[test]
+fn navigating_with_a_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let script = json!([
+        {"content": [{"type": "text", "text": "a1"}]},
+        {"content": [{"type": "text", "text": "a2"}]},
+        {"content": [{"type": "text", "text": "half"}], "hang": true},
+        {"stop": "error", "error": "no"},
+        {"content": [{"type": "text", "text": "NOTES"}]}
+    ]);
+    let (session, control) = scripted(&engine, dir.path(), script);
+    say(&session, "u1");
+    say(&session, "u2");
+    let (leaf, first) = (session.leaf(), ids(&session, "assistant").remove(0));
+    let options = || NavigateOptions::default().summarize(true).instructions("files").label("left");
+
+    let (theirs, target) = (session.clone(), first.clone());
+    let navigating = std::thread::spawn(move || block_on(theirs.navigate(&target, options())));
+    block_on(control.reached(2));
+    let busy = block_on(session.prompt("no", PromptOptions::default())).err().unwrap();
+    assert_eq!(busy.code().name(), "compacting");
+    block_on(session.abort()).unwrap();
+    assert!(navigating.join().unwrap().unwrap().cancelled);
+    let failed = block_on(session.navigate(&first, options())).unwrap_err();
+    assert_eq!(failed.code().name(), "summary_failed");
+    assert_eq!(session.leaf(), leaf, "nothing has changed");
+
+    let moved = block_on(session.navigate(&first, options())).unwrap();
+    let summary = session.tree().entry(&moved.summary_entry.unwrap()).unwrap().unwrap().value();
+    assert_eq!((&summary["parentId"], &summary["fromId"]), (&json!(first), &json!(leaf)));
+    assert!(summary["summary"].as_str().unwrap().ends_with("\n\nNOTES"));
+    assert_eq!(summary["fromHook"], false);
+    assert_eq!(session.tree().label(summary["id"].as_str().unwrap()).unwrap().text, "left");
+    let asked = control.requests().pop().unwrap();
+    let text = asked.messages[1].text("");
+    assert!(text.starts_with("<conversation>\n[User]: u2\n\n[Assistant]: a2\n</conversation>\n\n"), "{text}");
+    assert!(text.ends_with("\n\nAdditional focus: files"));
+}

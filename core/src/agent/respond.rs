@@ -55,6 +55,22 @@ impl Actor {
         Ok(message)
     }
 
+    /// Asks the model without telling anyone: for summaries.
+    pub(crate) async fn ask(&mut self, request: Request) -> Result<Message, crate::Error> {
+        let failed = |why: &str| crate::Error::new(crate::ErrorCode::ProviderFailed, why.to_owned());
+        let mut stream = self.open_stream(request)?;
+        loop {
+            match self.next_step(&mut stream).await {
+                Step::Event(Some(StreamEvent::Done(message))) => return Ok(message),
+                Step::Event(Some(StreamEvent::Failed(reason))) => return Err(failed(&reason)),
+                Step::Event(Some(_)) => {}
+                Step::Event(None) => return Err(failed("the response ended without a final event")),
+                Step::Panicked => return Err(failed("the model's provider failed inside the library")),
+                Step::GaveUp => return Err(crate::Error::new(crate::ErrorCode::Cancelled, "the request was aborted")),
+            }
+        }
+    }
+
     /// Streams a response. Returns the final message, and whether its start was announced.
     async fn stream(&mut self, request: Request) -> Result<(Message, bool), Broken> {
         let model = request.model.clone();

@@ -102,7 +102,7 @@ impl SystemState {
                 changes.sections.insert(name.clone(), Value::Null);
             }
         }
-        let declared: Vec<String> = self.tools.iter().map(|tool| json::to_string(tool)).collect();
+        let declared: Vec<String> = self.tools.iter().map(json::to_string).collect();
         for (tool, text) in self.tools.iter().zip(&declared) {
             if !tools.iter().any(|wanted| wanted.text == *text) {
                 changes.tools_removed.push(name(tool).to_owned());

@@ -1,11 +1,14 @@
 //! One batch of tool calls (S209–S223).
 
-use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use async_channel::Receiver;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use serde_json::Value;
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 use super::grace_over;
 use crate::error::Result;
@@ -57,12 +60,41 @@ struct Accepted {
     arguments: JsonObject,
 }
 
-type Ended = (usize, std::result::Result<ToolResult, ToolError>, Instant);
+/// A call that has ended.
+struct Ended {
+    index: usize,
+    result: std::result::Result<ToolResult, ToolError>,
+    duration_ms: u64,
+}
 
 enum Step {
     Update(usize, ToolResult),
-    Ended(Option<std::result::Result<(Id, Ended), JoinError>>),
+    Ended(Ended),
+    /// The abort grace is over.
     GaveUp,
+}
+
+/// Runs calls on a task of their own, so that a tool that blocks its thread does not block the session. They share the
+/// task: what they start in one order they start, and when equally fast end, in that order. Dropping the set gives up
+/// what still runs.
+fn spawn_batch(calls: Vec<(usize, Arc<dyn Tool>, ToolCall)>) -> (JoinSet<()>, Receiver<Ended>) {
+    let (sender, ends) = async_channel::bounded(calls.len().max(1));
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        let mut running: FuturesUnordered<_> = calls
+            .into_iter()
+            .map(|(index, tool, call)| async move {
+                let begun = Instant::now();
+                let result = AssertUnwindSafe(async move { tool.execute(call).await }).catch_unwind().await;
+                let panicked = || ToolError::new("The tool failed inside the program that provides it.");
+                Ended { index, result: result.unwrap_or_else(|_| Err(panicked())), duration_ms: elapsed_ms(begun) }
+            })
+            .collect();
+        while let Some(ended) = running.next().await {
+            let _ = sender.send(ended).await;
+        }
+    });
+    (task, ends)
 }
 
 impl Actor {
@@ -160,8 +192,7 @@ impl Actor {
     async fn execute(&mut self, calls: &[Call], accepted: Vec<Accepted>, outcomes: &mut [Option<Outcome>]) {
         let token = self.token();
         let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
-        let mut running: JoinSet<Ended> = JoinSet::new();
-        let mut started: HashMap<Id, (usize, Instant)> = HashMap::new();
+        let mut running = Vec::with_capacity(accepted.len());
         for Accepted { index, tool, arguments } in accepted {
             if token.is_cancelled() {
                 self.call_ends(&calls[index], Outcome::aborted(), &mut outcomes[index]).await;
@@ -176,54 +207,44 @@ impl Actor {
                 cancel: token.clone(),
                 progress: Progress { call: index, sender: sender.clone() },
             };
-            let begun = Instant::now();
-            let task = running.spawn(async move { (index, tool.execute(call).await, begun) });
-            started.insert(task.id(), (index, begun));
+            running.push((index, tool, call));
         }
-        while !running.is_empty() {
+        let begun = Instant::now();
+        let mut waiting: Vec<usize> = running.iter().map(|(index, ..)| *index).collect();
+        let (task, ends) = spawn_batch(running);
+        while !waiting.is_empty() {
             let token = token.clone();
             let step = self
                 .wait(async {
                     tokio::select! {
-                        // Updates first: all that were sent before the end are told before it.
                         biased;
                         Ok((index, partial)) = updates.recv() => Step::Update(index, partial),
-                        ended = running.join_next_with_id() => Step::Ended(ended),
+                        ended = ends.recv() => ended.map_or(Step::GaveUp, Step::Ended),
                         () = grace_over(token) => Step::GaveUp,
                     }
                 })
                 .await;
             match step {
-                Step::Update(index, partial) => {
-                    if outcomes[index].is_none() {
-                        self.call_proceeds(&calls[index], partial).await;
+                Step::Update(index, partial) => self.call_proceeds(&calls[index], partial, &outcomes[index]).await,
+                Step::Ended(Ended { index, result, duration_ms }) => {
+                    // All that was sent before the end is told before it.
+                    while let Ok((index, partial)) = updates.try_recv() {
+                        self.call_proceeds(&calls[index], partial, &outcomes[index]).await;
                     }
-                }
-                Step::Ended(Some(ended)) => {
-                    let (index, result, begun) = match ended {
-                        Ok((_, ended)) => ended,
-                        Err(error) => {
-                            let Some((index, begun)) = started.get(&error.id()).copied() else { continue };
-                            (index, Err(ToolError::new("The tool failed inside the program that provides it.")), begun)
-                        }
-                    };
+                    waiting.retain(|waiting| *waiting != index);
                     let result = result.unwrap_or_else(|error| ToolResult::error(error.0));
-                    let outcome = Outcome { result: Arc::new(result), duration_ms: Some(elapsed_ms(begun)) };
+                    let outcome = Outcome { result: Arc::new(result), duration_ms: Some(duration_ms) };
                     self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
                 }
-                Step::Ended(None) => break,
                 Step::GaveUp => {
-                    running.abort_all();
-                    for (index, begun) in started.values().copied() {
-                        if outcomes[index].is_none() {
-                            let outcome = Outcome { duration_ms: Some(elapsed_ms(begun)), ..Outcome::aborted() };
-                            self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
-                        }
+                    for index in std::mem::take(&mut waiting) {
+                        let outcome = Outcome { duration_ms: Some(elapsed_ms(begun)), ..Outcome::aborted() };
+                        self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
                     }
-                    break;
                 }
             }
         }
+        drop(task); // with it whatever was given up
     }
 
     async fn call_starts(&mut self, call: &Call) {
@@ -231,7 +252,10 @@ impl Actor {
         self.emit(EventKind::ToolExecutionStart { id, name, args }).await;
     }
 
-    async fn call_proceeds(&mut self, call: &Call, partial: ToolResult) {
+    async fn call_proceeds(&mut self, call: &Call, partial: ToolResult, outcome: &Option<Outcome>) {
+        if outcome.is_some() {
+            return; // too late
+        }
         let (id, name, args) = (call.id.clone(), call.name.clone(), call.args.clone());
         self.emit(EventKind::ToolExecutionUpdate { id, name, args, partial: Arc::new(partial) }).await;
     }

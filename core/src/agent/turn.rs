@@ -145,7 +145,7 @@ impl Actor {
     }
 
     /// Stores custom messages that came during a turn (S238).
-    async fn store_held(&mut self) -> Result<()> {
+    pub(crate) async fn store_held(&mut self) -> Result<()> {
         for message in std::mem::take(&mut self.held) {
             self.deliver(message).await?;
         }

@@ -270,6 +270,13 @@ impl Actor {
         self.shared.idle();
     }
 
+    /// Ends an activity that nothing was told about.
+    pub(crate) fn end_quietly(&mut self) {
+        self.activity = None;
+        self.shared.settle();
+        self.shared.idle();
+    }
+
     /// Brings what the handles see up to date with model, level, tools and queues.
     pub(crate) fn show(&self) {
         let (steering, follow_up) = self.pending.shown();

@@ -6,6 +6,7 @@
 //! Everything a run does is told by [`Event`]s; what is persisted is what `message_end` says.
 
 mod actor;
+mod branch_summary;
 mod command;
 pub mod compaction;
 pub mod estimate;

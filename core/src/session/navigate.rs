@@ -1,11 +1,11 @@
 //! Moving to another entry of the same tree (S163–S173).
 
 use super::actor::Actor;
-use super::options::{NavigateOptions, NavigateResult};
+use super::options::{NavigateOptions, NavigateResult, Phase};
 use crate::agent::Projection;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Role;
-use crate::tree::EntryKind;
+use crate::tree::{BranchSummaryEntry, EntryKind};
 
 impl Actor {
     /// Moves the idle session. Checks are made in the order of the rules: same entry, model, target.
@@ -27,20 +27,45 @@ impl Actor {
             EntryKind::CustomMessage => (tree.parent(target), Some(custom_text(&entry.value()))),
             _ => (Some(target.to_owned()), None),
         };
-        if options.summarize {
-            return Err(Error::new(ErrorCode::SummaryFailed, "summaries are not built yet"));
+        let summary = match options.summarize {
+            true => match self.summarise(target, &options).await {
+                Err(error) if error.code() == ErrorCode::Cancelled => {
+                    return Ok(NavigateResult { cancelled: true, ..self.arrived(None, None) });
+                }
+                summary => summary?,
+            },
+            false => None,
+        };
+        let mut summary_entry = None;
+        match (&summary, &leaf) {
+            (Some(summary), leaf) => {
+                let id = self.append(|cursor| cursor.move_with_summary(leaf.as_deref(), summary))?;
+                summary_entry = Some(id);
+            }
+            (None, Some(leaf)) => self.cursor.move_to(leaf)?,
+            (None, None) => self.cursor.reset(),
         }
-        match &leaf {
-            Some(leaf) => self.cursor.move_to(leaf)?,
-            None => self.cursor.reset(),
-        }
-        let summary_entry: Option<String> = None;
-        if let Some(label) = options.label.as_deref().filter(|label| !label.is_empty()) {
-            let labelled = summary_entry.as_deref().unwrap_or(target).to_owned();
-            self.append(|cursor| cursor.append_label(&labelled, Some(label)))?;
-        }
-        self.rebuild()?;
+        let label = options.label.as_deref().filter(|label| !label.is_empty());
+        let labelled = match label {
+            Some(_) => {
+                let entry = summary_entry.as_deref().unwrap_or(target).to_owned();
+                self.append(|cursor| cursor.append_label(&entry, label)).map(drop)
+            }
+            None => Ok(()),
+        };
+        self.rebuild()?; // also when the label could not be stored: the session has moved
+        labelled?;
         Ok(self.arrived(editor_text, summary_entry))
+    }
+
+    /// Makes the summary. Meanwhile the session counts as compacting (S194), takes commands and can be aborted.
+    async fn summarise(&mut self, target: &str, options: &NavigateOptions) -> Result<Option<BranchSummaryEntry>> {
+        self.begin(Phase::Compacting);
+        let summary = self.branch_summary(target, options).await;
+        let held = self.store_held().await;
+        self.end_quietly();
+        let summary = summary?.filter(|summary| !summary.summary.is_empty());
+        held.map(|()| summary)
     }
 
     /// Reads the context at the leaf again (S172).

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::message::Message;
 
+/// A list of texts as events share it.
+type Texts = Arc<[Arc<str>]>;
+
 /// Both queues, and the lists shown to the host. A text leaves the shown list when it is delivered, which can be later
 /// than it leaves the queue.
 #[derive(Default)]
@@ -73,7 +76,7 @@ impl Pending {
     }
 
     /// The shown lists: steering, follow-up.
-    pub(crate) fn shown(&self) -> (Arc<[Arc<str>]>, Arc<[Arc<str>]>) {
+    pub(crate) fn shown(&self) -> (Texts, Texts) {
         (self.steering.shown.as_slice().into(), self.follow_up.shown.as_slice().into())
     }
 }

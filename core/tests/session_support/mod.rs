@@ -34,10 +34,16 @@ pub fn scripted_with(
 
 /// Everything up to and with `agent_settled`.
 pub fn until_settled(events: &Events) -> Vec<Event> {
+    until_settled_with(events, |_| {})
+}
+
+/// The same, with a look at each event's shape as it comes.
+pub fn until_settled_with(events: &Events, mut look: impl FnMut(&str)) -> Vec<Event> {
     let mut all = Vec::new();
     loop {
         let event = events.next_timeout(Duration::from_secs(20)).expect("an event in time").expect("not the end");
         let settled = matches!(event.kind(), EventKind::AgentSettled { .. });
+        look(&shape(&event));
         all.push(event);
         if settled {
             return all;
