@@ -119,3 +119,14 @@ fn bug_103_a_migration_keeps_digits_and_depth() {
     assert_eq!(raw(&tree, "f1"), unknown);
     assert_eq!(tree.parent("f1").as_deref(), Some("u1"));
 }
+
+#[test]
+fn a_file_with_nothing_but_a_header_can_be_forked_in_every_version() {
+    for version in [1, 2, 3] {
+        let fixture =
+            Fixture::bytes(format!("{}\n", HEADER.replace("\"version\":3", &format!("\"version\":{version}"))));
+        let options = CreateOptions { session_dir: Some(fixture.dir.path().join("copies")), ..Default::default() };
+        let fork = Tree::fork_from(&fixture.path, "/work/target", options).expect("forks");
+        assert_eq!(fork.entry_count(), 0);
+    }
+}

@@ -403,3 +403,26 @@ fn bug_097_forward_references() {
     assert_eq!(tree.children(None), ["a"]);
     assert!(tree.diagnostics().iter().any(|fault| fault.kind == DiagnosticKind::MissingParent));
 }
+
+#[test]
+fn a_byte_order_mark_does_not_cost_an_old_file_its_header() {
+    let header = HEADER.replace("\"version\":3", "\"version\":2");
+    let fixture = Fixture::bytes(format!("\u{feff}{header}\n{}\n", user("u1", None, "hi")));
+    assert_eq!(ids(&fixture.open()), ["u1"]);
+    let lines = parsed(&fixture.path);
+    assert_eq!((lines.len(), &lines[0]["id"], &lines[0]["version"]), (2, &json!("fixture"), &json!(3)));
+    assert_eq!(fixture.open().session_id(), "fixture");
+}
+
+#[test]
+fn a_compaction_snapshot_has_the_time_of_its_compaction() {
+    let system = message("s1", None, json!({"role": "system", "content": "Be brief.", "timestamp": 5}));
+    let fixture = Fixture::lines([system, user("u1", Some("s1"), "hi")]);
+    let mut cursor = Cursor::new(fixture.open());
+    let id = cursor
+        .append_compaction(&branchline::tree::CompactionEntry { summary: "s".into(), ..Default::default() })
+        .expect("appends");
+    let entry = cursor.tree().entry(&id).expect("reads").expect("known");
+    let time = branchline::tree::parse_iso(&entry.timestamp()).expect("a time");
+    assert_eq!(entry.value()["systemMessage"]["timestamp"], json!(time));
+}

@@ -39,9 +39,9 @@ fn convert(message: &Message) -> Option<Message> {
         Role::System | Role::User | Role::Assistant | Role::ToolResult => Some(message.clone()),
         Role::Custom => {
             let content = match message.get("content") {
-                Some(Value::String(text)) => text_content(text),
-                Some(content @ Value::Array(_)) => content.clone(),
-                _ => json!([]),
+                Some(Value::String(text)) => Some(text_content(text)),
+                // Whatever else it is passes as it is (S147); repair deals with what is missing (S153).
+                other => other.cloned(),
             };
             Some(user(content, message))
         }
@@ -59,10 +59,12 @@ fn summary(message: &Message, prefix: &str, suffix: &str) -> Message {
 }
 
 /// A user message with the time of the message it stands for.
-fn user(content: Value, original: &Message) -> Message {
+fn user(content: impl Into<Option<Value>>, original: &Message) -> Message {
     let mut out = Message::default();
     out.set("role", "user");
-    out.set("content", content);
+    if let Some(content) = content.into() {
+        out.set("content", content);
+    }
     if let Some(timestamp) = original.get("timestamp") {
         out.set("timestamp", timestamp.clone());
     }

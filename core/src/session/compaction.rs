@@ -61,10 +61,12 @@ impl Item<'_> {
 /// Plans a compaction of `context` that keeps about `keep_recent_tokens`; `None` when there is nothing to do (S265).
 pub fn prepare(context: &Context, keep_recent_tokens: u64) -> Option<Preparation> {
     let entries = context.entries();
-    let previous = entries.first().filter(|first| first.kind() == EntryKind::Compaction);
-    if previous.is_some() && after_compaction(entries) == entries.len() {
+    let compaction = entries.first().filter(|first| first.kind() == EntryKind::Compaction);
+    if compaction.is_some() && after_compaction(entries) == entries.len() {
         return None;
     }
+    // One that an edit took out of the context is history of no interest.
+    let previous = compaction.filter(|compaction| !compaction.omitted());
     let items: Vec<Item<'_>> = entries
         .iter()
         .map(|entry| Item { entry, messages: entry.messages().iter().map(ContextMessage::message).collect() })

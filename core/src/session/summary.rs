@@ -96,6 +96,8 @@ fn edits<'a>(entries: &[Entry], values: &'a [Value]) -> HashMap<&'a str, &'a Val
 
 /// The message an entry gives to a summary, after its edit (S176).
 fn message(entry: &Entry, value: &Value, edit: Option<&Value>) -> Option<Message> {
+    // Summaries are no targets of edits (S76); one written by hand does not count here.
+    let edit = edit.filter(|_| matches!(entry.kind(), EntryKind::Message(_) | EntryKind::CustomMessage));
     if edit.is_some_and(Value::is_null) {
         return None;
     }
@@ -109,9 +111,8 @@ fn message(entry: &Entry, value: &Value, edit: Option<&Value>) -> Option<Message
             let display = value.get("display").and_then(Value::as_bool).unwrap_or(false);
             Message::custom(string("customType"), content, display, value.get("details").cloned(), time())
         }
-        EntryKind::BranchSummary if !string("summary").is_empty() => {
-            Message::branch_summary(string("summary"), string("fromId"), time())
-        }
+        // Unlike in a context, an empty summary is a message here.
+        EntryKind::BranchSummary => Message::branch_summary(string("summary"), string("fromId"), time()),
         EntryKind::Compaction => {
             let tokens = value.get("tokensBefore").cloned().unwrap_or_default();
             Message::compaction_summary(string("summary"), tokens, time())

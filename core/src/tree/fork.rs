@@ -88,7 +88,8 @@ impl Tree {
                 .at(&source)
         })?;
         let state = from.read();
-        if state.log.len() == 0 || !from_file(&state) {
+        // An empty file opens as a new session (S49), but there is nothing to fork in it.
+        if from.shared.storage.facts(&source).is_ok_and(|facts| facts.len == 0) {
             return Err(Error::new(ErrorCode::ForkSourceInvalid, "the source of the fork is empty").at(&source));
         }
         let parent = source.to_string_lossy().into_owned();
@@ -144,11 +145,6 @@ impl Tree {
         let path = shared.session_dir.as_ref().map(|directory| directory.join(location::file_name(now, &id)));
         (header, path)
     }
-}
-
-/// Whether the tree was read from a file that had something in it.
-fn from_file(state: &State) -> bool {
-    state.log.is_saved() || state.index.file_lines > 1 || state.index.line_count() > 0
 }
 
 /// Where a copy goes: a new file, piece by piece, or a buffer in memory.

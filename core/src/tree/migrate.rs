@@ -21,6 +21,8 @@ pub(crate) fn is_needed(header: &Header) -> bool {
 
 /// Migrates a whole file. `bytes` holds a valid header.
 pub(crate) fn migrate(bytes: &[u8], header: &Header, ids: &dyn IdSource) -> Migrated {
+    // With a byte order mark in front, the header would be no JSON and be left out (S53).
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut dropped = Vec::new();
     let mut lines: Vec<Vec<u8>> = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {

@@ -6,6 +6,7 @@ use crate::json;
 use crate::message::{Message, Role};
 
 use super::kind::{EntryKind, MessagePlace};
+use super::time::parse_iso;
 
 /// A compaction to append (S21).
 #[derive(Debug, Clone, Default)]
@@ -244,7 +245,12 @@ impl NewEntry<'_> {
                 line.optional("details", &entry.details);
                 line.optional("usage", &entry.usage);
                 line.optional("fromHook", &entry.from_hook);
-                line.optional("systemMessage", system);
+                // The snapshot is as old as its compaction (S78).
+                let system = system.clone().map(|mut system| {
+                    system.set("timestamp", parse_iso(base.timestamp));
+                    system
+                });
+                line.optional("systemMessage", &system);
             }
             NewEntry::BranchSummary { from, entry } => {
                 line.string("fromId", from);

@@ -21,6 +21,8 @@ pub struct Comparer {
     bound: BTreeMap<String, String>,
     /// Ids of entries that were in the input: their lines are copied, not written anew (S6).
     pub copied_ids: BTreeSet<String>,
+    /// Lines may be copies whatever their id is: a migration draws new ids for old lines.
+    pub all_copied: bool,
     /// Copied lines that are equal as JSON but not as text.
     pub copied_lines: Vec<String>,
     /// Everything that did not fit.
@@ -84,8 +86,9 @@ impl Comparer {
         }
         let canonical =
             |text: &str| String::from_utf8_lossy(&branchline::json::canonical(text.as_bytes())).into_owned();
-        let copied = branchline::json::parse(actual.as_bytes())
-            .and_then(|line| line.get("id").and_then(Value::as_str).map(|id| self.copied_ids.contains(id)));
+        let copied = branchline::json::parse(actual.as_bytes()).and_then(|line| {
+            line.get("id").and_then(Value::as_str).map(|id| self.all_copied || self.copied_ids.contains(id))
+        });
         let equal = copied == Some(true) && self.fits(&canonical(expected), &canonical(actual));
         if equal {
             self.copied_lines.push(actual.to_owned());

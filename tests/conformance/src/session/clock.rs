@@ -61,6 +61,8 @@ pub(super) fn placeholders(dir: &str) -> Vec<(&'static str, String)> {
     vec![
         ("@fts", now.replace([':', '.'], "-")),
         ("@ts", now),
+        // In a line. Elsewhere a time may be the system's.
+        ("\"@ms\"", NOW_MS.to_string()),
         ("@dir", dir.to_owned()),
         ("@file", format!("{dir}/session.jsonl")),
         ("@cwd", cwd),

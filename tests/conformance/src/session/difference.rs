@@ -3,7 +3,7 @@
 //! A difference is recognised by the bytes of the input, never by the name of a case, and what we promise is really
 //! checked: mostly by running the case again on an input without the oddity, which must come out the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use branchline::tree::Diagnostic;
 use serde_json::{Value, json};
@@ -67,13 +67,9 @@ pub(super) fn judge(case: &Case, bytes: &[u8], execute: Execute) -> Outcome {
     }
     if run.side_file.is_some() {
         let kept = String::from_utf8_lossy(run.side_file.as_deref().unwrap_or_default()).into_owned();
-        let kept: Vec<&str> = kept.lines().collect();
-        if kept != facts.unparseable {
-            run.comparer.mismatches.push(problem(
-                "side file",
-                &format!("{:?}", facts.unparseable),
-                format!("{kept:?}"),
-            ));
+        let kept: Vec<&str> = kept.strip_suffix('\n').unwrap_or(&kept).split('\n').collect();
+        if kept != facts.dropped {
+            run.comparer.mismatches.push(problem("side file", &format!("{:?}", facts.dropped), format!("{kept:?}")));
         }
         ids.push(SIDE_FILE);
     }
@@ -96,6 +92,16 @@ fn forks(case: &Case) -> bool {
         .any(|step| step["op"] == "forkFrom" && step.get("throws").is_none())
 }
 
+/// Whether a step opens the input file for writing, which seals it (S54).
+fn opens_input(case: &Case) -> bool {
+    let path = |step: &Value| step["args"][0].as_str().unwrap_or("@undefined").to_owned();
+    case.expected["steps"].as_array().into_iter().flatten().any(|step| {
+        matches!(step["op"].as_str(), Some("open" | "setSessionFile"))
+            && matches!(&*path(step), "@undefined" | "@file" | "@dir/session.jsonl")
+            || step["op"] == "continueRecent"
+    })
+}
+
 /// Differences that only change what is expected: repeated ids, cycles, and the untouched source of a fork.
 fn adjust(case: &Case, bytes: &[u8], facts: &Input, ids: &mut Vec<&'static str>) -> Option<Case> {
     let mut expected = case.expected.clone();
@@ -110,8 +116,9 @@ fn adjust(case: &Case, bytes: &[u8], facts: &Input, ids: &mut Vec<&'static str>)
             ids.push(CYCLES);
         }
     }
-    let opened = case.expected["steps"].as_array().into_iter().flatten().any(|step| step["op"] == "open");
-    if forks(case) && facts.unsealed && !opened && facts.version >= 3.0 {
+    let opened = opens_input(case);
+    let tried = case.expected["steps"].as_array().into_iter().flatten().any(|step| step["op"] == "forkFrom");
+    if tried && facts.unsealed && !opened && !(forks(case) && facts.version < 3.0) {
         expected["files"]["session.jsonl"] = super::state::file_value(bytes);
         ids.push(FORK_SOURCE);
     }
@@ -163,7 +170,7 @@ fn missing_from_trees(expected: &Value, facts: &Input) -> BTreeSet<String> {
 /// S53: the file opens as if the mark were not there.
 fn without_bom(case: &Case, bytes: &[u8], run: &Run, execute: Execute) -> Vec<Mismatch> {
     let plain = execute(case, &bytes[input::BOM.len()..]);
-    let mut broken = same_outcome(run, &plain, &BTreeSet::new());
+    let mut broken = same_outcome(run, &plain, &Apart::default());
     if run.actual.get("error").is_some() || plain.actual.get("error").is_some() {
         broken.push(problem("open", "the file opens", run.actual["error"].to_string()));
     }
@@ -176,11 +183,14 @@ fn without_junk(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Ex
     let plain = execute(case, &input::edit(bytes, &facts.junk, |_| None));
     let junk: BTreeSet<String> =
         facts.junk.iter().map(|at| String::from_utf8_lossy(input::lines(bytes)[*at]).into_owned()).collect();
-    let mut broken = same_outcome(run, &plain, &junk);
+    let mut broken = same_outcome(run, &plain, &Apart { lines: junk, input_file: false });
     for at in &facts.junk {
         let line = *at as u64 + 1;
         // After a fork or extraction the diagnostics are those of the new file, where the lines stand elsewhere.
-        if case.text("kind") == "load" && !run.diagnostics.iter().any(|diagnostic| diagnostic.line == line) {
+        if case.text("kind") == "load"
+            && facts.version >= 3.0
+            && !run.diagnostics.iter().any(|diagnostic| diagnostic.line == line)
+        {
             broken.push(problem("diagnostics", &format!("line {line} is reported"), format!("{:?}", run.diagnostics)));
         }
     }
@@ -192,7 +202,7 @@ fn without_junk(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Ex
 /// S138: the entry contributes nothing, as if an entry without context stood in its place.
 fn without_silent(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Execute) -> Vec<Mismatch> {
     let plain = execute(case, &input::edit(bytes, &facts.silent, input::neutral));
-    let mut broken = same_outcome(run, &plain, &BTreeSet::new());
+    let mut broken = same_outcome(run, &plain, &Apart { input_file: true, ..Apart::default() });
     let unaffected_keys =
         ["header", "sessionId", "cwd", "leafId", "entryCount", "entriesLength", "branch", "tree", "sessionName"];
     broken.extend(unaffected(run, &unaffected_keys, case));
@@ -207,9 +217,8 @@ fn fork_of_migrated(case: &Case, bytes: &[u8], run: &Run, execute: Execute) -> V
         Err(message) => return vec![problem("migration of a copy", "works", message)],
     };
     let plain = execute(case, &migrated);
-    let mut broken = same_outcome(run, &plain, &BTreeSet::new());
-    let opened = case.expected["steps"].as_array().into_iter().flatten().any(|step| step["op"] == "open");
-    if !opened && run.original.as_deref() != Some(bytes) {
+    let mut broken = same_outcome(run, &plain, &Apart { input_file: true, ..Apart::default() });
+    if !opens_input(case) && run.original.as_deref() != Some(bytes) {
         broken.push(problem("source", "bytes as before", "changed"));
     }
     let lines = run.actual["files"].to_string();
@@ -240,15 +249,25 @@ fn unaffected(run: &Run, keys: &[&str], case: &Case) -> Vec<Mismatch> {
     broken.cloned().collect()
 }
 
-/// Opening changed nothing that was there.
+/// Opening changed nothing that was there; a migration rewrites the file and is judged by its lines.
 fn untouched(bytes: &[u8], run: &Run) -> Option<Mismatch> {
-    let kept = run.original.as_deref().is_none_or(|now| now.starts_with(bytes));
+    let rewritten = Input::read(bytes).version < 3.0;
+    let kept = rewritten || run.original.as_deref().is_none_or(|now| now.starts_with(bytes));
     (!kept).then(|| problem("file", "begins with the bytes it had", "it does not"))
 }
 
-/// Both runs came out the same, apart from the directory, counts of lines, and `ignored` lines.
-fn same_outcome(run: &Run, plain: &Run, ignored: &BTreeSet<String>) -> Vec<Mismatch> {
-    let (ours, wanted) = (normalised(run, ignored), normalised(plain, ignored));
+/// What two runs may differ in.
+#[derive(Default)]
+struct Apart {
+    /// Lines that only the first run has.
+    lines: BTreeSet<String>,
+    /// The input file, where it differs by more than those lines.
+    input_file: bool,
+}
+
+/// Both runs came out the same, apart from the directory, drawn ids, counts of lines, and what `apart` says.
+fn same_outcome(run: &Run, plain: &Run, apart: &Apart) -> Vec<Mismatch> {
+    let (ours, wanted) = (normalised(run, apart), normalised(plain, apart));
     let mut broken = Vec::new();
     let keys: BTreeSet<&String> =
         ours.as_object().into_iter().chain(wanted.as_object()).flat_map(|object| object.keys()).collect();
@@ -265,19 +284,55 @@ fn same_outcome(run: &Run, plain: &Run, ignored: &BTreeSet<String>) -> Vec<Misma
     broken
 }
 
-fn normalised(run: &Run, ignored: &BTreeSet<String>) -> Value {
-    let text = run.actual.to_string().replace(&run.dir, "@dir");
+fn normalised(run: &Run, apart: &Apart) -> Value {
+    let text = numbered_ids(&run.actual.to_string().replace(&run.dir, "@dir"));
     let mut value: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
     for step in value.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         step.as_object_mut().map(|step| step.shift_remove("fileLines"));
     }
-    // The input file itself is judged by its bytes; what was made from it must not hold the oddity.
-    value.get_mut("files").and_then(Value::as_object_mut).map(|files| files.shift_remove("session.jsonl"));
+    if apart.input_file {
+        value.get_mut("files").and_then(Value::as_object_mut).map(|files| files.shift_remove("session.jsonl"));
+        value.as_object_mut().map(|value| value.shift_remove("fileAfterLoad"));
+    }
+    if let Some(after) = value.get_mut("fileAfterLoad") {
+        without_lines(after, &apart.lines);
+    }
     for file in value.get_mut("files").and_then(Value::as_object_mut).into_iter().flat_map(|files| files.values_mut()) {
-        if let Some(lines) = file.get_mut("lines").and_then(Value::as_array_mut) {
-            lines.retain(|line| !ignored.contains(line.as_str().unwrap_or_default()));
+        without_lines(file, &apart.lines);
+    }
+    value
+}
+
+fn without_lines(file: &mut Value, ignored: &BTreeSet<String>) {
+    if let Some(lines) = file.get_mut("lines").and_then(Value::as_array_mut) {
+        // A line may have been written anew by a migration.
+        let canonical =
+            |line: &str| String::from_utf8_lossy(&branchline::json::canonical(line.as_bytes())).into_owned();
+        let ignored: BTreeSet<String> = ignored.iter().map(|line| canonical(line)).collect();
+        lines.retain(|line| !ignored.contains(&canonical(line.as_str().unwrap_or_default())));
+        if let Some(first) =
+            lines.first_mut().filter(|first| first.as_str().is_some_and(|first| first.starts_with('\u{feff}')))
+        {
+            *first = first.as_str().unwrap_or_default().trim_start_matches('\u{feff}').into();
         }
     }
-    value.as_object_mut().map(|value| value.shift_remove("fileAfterLoad"));
-    value
+}
+
+/// Ids drawn in a run, numbered by first appearance: two runs may draw a different number of them.
+fn numbered_ids(text: &str) -> String {
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    let parts: Vec<String> = text
+        .split('"')
+        .map(|part| {
+            // In a line inside a text the closing quote is escaped.
+            let id = part.trim_end_matches('\\');
+            if !matches!(id.len(), 8 | 36) || !id.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'a'..=b'f' | b'-'))
+            {
+                return part.to_owned();
+            }
+            let next = names.len();
+            format!("#{}{}", names.entry(id).or_insert(next), &part[id.len()..])
+        })
+        .collect();
+    parts.join("\"")
 }

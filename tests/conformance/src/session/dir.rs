@@ -33,7 +33,7 @@ pub(super) fn run(case: &Case) -> Outcome {
     }
     // Files the reference leaves out: without them everything is as stated, and with them as if they were not odd.
     let ids = files.reasons();
-    let (mut broken, _) = compare(results, &files, &odd);
+    let (mut broken, _) = compare(results, &files.without_bom(), &odd);
     let (_, plain) = compare(results, &files.plain(), &BTreeSet::new());
     for (key, wanted) in &plain {
         if ours.get(key) != Some(wanted) {
@@ -88,13 +88,21 @@ impl Files {
         bom.into_iter().chain(null).collect()
     }
 
+    /// A file with a byte order mark is no session anywhere in the reference; null contents only hide it in lists.
+    fn without_bom(&self) -> Files {
+        Files(self.0.iter().filter(|(_, bytes, _)| !bytes.starts_with(input::BOM)).cloned().collect())
+    }
+
     /// The same files without what makes them odd.
     fn plain(&self) -> Files {
         let plain = |bytes: &Vec<u8>| {
             let bytes = bytes.strip_prefix(input::BOM).unwrap_or(bytes);
             input::edit(bytes, &null_contents(bytes), |line| {
                 let mut value = branchline::json::parse(line)?;
-                value["message"]["content"] = "".into();
+                match value["message"].is_object() {
+                    true => value["message"]["content"] = "".into(),
+                    false => value["message"] = json!({"role": "other"}),
+                }
                 Some(branchline::json::to_vec(&value))
             })
         };
@@ -102,12 +110,13 @@ impl Files {
     }
 }
 
-/// Lines with a user or assistant message whose content is null or missing (S111).
+/// Lines with a user or assistant message whose content is null or missing (S111), or without a message at all.
 fn null_contents(bytes: &[u8]) -> BTreeSet<usize> {
     let is_odd = |line: &&[u8]| {
         let Some(value) = branchline::json::parse(line) else { return false };
         let role = value["message"]["role"].as_str().unwrap_or_default();
-        value["type"] == "message" && matches!(role, "user" | "assistant") && value["message"]["content"].is_null()
+        let no_content = matches!(role, "user" | "assistant") && value["message"]["content"].is_null();
+        value["type"] == "message" && (no_content || !value["message"].is_object())
     };
     input::lines(bytes).iter().enumerate().filter(|(_, line)| is_odd(line)).map(|(at, _)| at).collect()
 }
@@ -246,7 +255,17 @@ pub(super) fn listed(dir: &Path, cwd: Option<&Path>) -> Vec<SessionInfo> {
 /// One listed session: as a whole, by path, or by id or file name.
 fn show(info: &SessionInfo, like: Option<&Value>) -> Value {
     match like {
-        Some(Value::Object(_)) => json!({
+        Some(Value::Object(_)) => whole(info),
+        Some(Value::String(text)) if text.starts_with('@') => info.path.display().to_string().into(),
+        Some(Value::String(text)) if text.ends_with(".jsonl") => {
+            info.path.file_name().unwrap_or_default().to_string_lossy().into_owned().into()
+        }
+        _ => info.id.clone().unwrap_or_default().into(),
+    }
+}
+
+fn whole(info: &SessionInfo) -> Value {
+    let mut out = json!({
             "path": info.path.display().to_string(),
             "id": info.id,
             "cwd": info.cwd,
@@ -257,13 +276,12 @@ fn show(info: &SessionInfo, like: Option<&Value>) -> Value {
             "messageCount": info.message_count,
             "firstMessage": info.first_message,
             "allMessagesText": info.all_messages_text,
-        }),
-        Some(Value::String(text)) if text.starts_with('@') => info.path.display().to_string().into(),
-        Some(Value::String(text)) if text.ends_with(".jsonl") => {
-            info.path.file_name().unwrap_or_default().to_string_lossy().into_owned().into()
-        }
-        _ => info.id.clone().unwrap_or_default().into(),
+    });
+    // A session without an id has none; it is not one whose id is null.
+    if info.id.is_none() {
+        out.as_object_mut().map(|out| out.shift_remove("id"));
     }
+    out
 }
 
 /// The default directory of a working directory, below whatever `like` is below (S39).

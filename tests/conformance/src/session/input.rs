@@ -16,8 +16,8 @@ pub(super) struct Input {
     pub(super) version: f64,
     /// Lines that are JSON but no entry: not an object, or without a string id (S55, S59).
     pub(super) junk: BTreeSet<usize>,
-    /// Lines that are not JSON, white space aside.
-    pub(super) unparseable: Vec<String>,
+    /// Lines that are dropped by every rewrite: not JSON, or JSON that stands for nothing (S55).
+    pub(super) dropped: Vec<String>,
     /// Entries that break the reference's context: a message without message, an edit without replacement (S138).
     pub(super) silent: BTreeSet<usize>,
     /// Ids that occur more than once, with the parent of their last entry (S67).
@@ -41,10 +41,13 @@ impl Input {
             let Some(value) = branchline::json::parse(line) else {
                 let text = String::from_utf8_lossy(line);
                 if !text.trim_ascii().is_empty() {
-                    out.unparseable.push(text.into_owned());
+                    out.dropped.push(text.into_owned());
                 }
                 continue;
             };
+            if matches!(&value, Value::Null | Value::Bool(false)) || value == "" || value.as_f64() == Some(0.0) {
+                out.dropped.push(String::from_utf8_lossy(line).into_owned());
+            }
             let string = |key: &str| value.get(key).and_then(Value::as_str);
             if string("type") == Some("session") {
                 if !header_seen {
@@ -53,12 +56,6 @@ impl Input {
                 }
                 continue;
             }
-            let Some(id) = string("id") else {
-                if out.version >= 2.0 || !value.is_object() {
-                    out.junk.insert(at);
-                }
-                continue;
-            };
             let lacks_message =
                 string("type") == Some("message") && !value.get("message").is_some_and(Value::is_object);
             let lacks_replacement =
@@ -66,6 +63,13 @@ impl Input {
             if lacks_message || lacks_replacement {
                 out.silent.insert(at);
             }
+            let Some(id) = string("id") else {
+                // In front of the header nothing but a header may stand (S52).
+                if header_seen && (out.version >= 2.0 || !value.is_object()) {
+                    out.junk.insert(at);
+                }
+                continue;
+            };
             let parent = string("parentId").map(str::to_owned);
             if !out.ids.insert(id.to_owned()) {
                 out.duplicates.insert(id.to_owned(), None);
@@ -95,7 +99,9 @@ fn version(value: Option<&Value>) -> f64 {
     match value {
         None | Some(Value::Null) => 1.0,
         Some(Value::Number(number)) => number.as_f64().unwrap_or(3.0),
+        Some(Value::String(text)) if text.trim().is_empty() => 0.0,
         Some(Value::String(text)) => text.trim().parse().unwrap_or(f64::NAN),
+        Some(Value::Bool(flag)) => f64::from(*flag),
         Some(_) => f64::NAN,
     }
 }

@@ -28,12 +28,13 @@ pub(super) fn execute(case: &Case, bytes: &[u8]) -> Run {
         Ok(()) => state::state(manager.cursor.as_ref().expect("just opened"), &case.expected),
     };
     let mut comparer = Comparer::new(clock::placeholders(&dir.path().display().to_string()));
-    comparer.copied_ids = input::Input::read(bytes).ids;
+    let facts = input::Input::read(bytes);
+    comparer.all_copied = facts.version < 3.0;
+    comparer.copied_ids = facts.ids;
     // The file is looked at while it is open: nothing may be left for later.
     let after = std::fs::read(&path).unwrap_or_default();
     actual["fileAfterLoad"] = if after == bytes { "unchanged".into() } else { state::file_value(&after) };
     compare_results(case, &actual, &mut comparer, &["extra"]);
-    // Version 1 entries are copied lines too, under ids that were drawn just now.
     if let (Some(expected), Some(cursor)) = (case.expected.get("extra"), &manager.cursor)
         && !extra::answers(cursor, &super::ops::resolve(expected, &comparer))
     {

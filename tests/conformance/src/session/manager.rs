@@ -9,6 +9,7 @@ use branchline::{ErrorCode, Result};
 use serde_json::{Value, json};
 
 use super::clock::Clock;
+use super::input::Input;
 use super::state;
 
 /// Working directory of all cases.
@@ -71,10 +72,16 @@ impl Manager {
 
     /// Opens a session file.
     pub(super) fn open(&mut self, path: &Path, session_dir: Option<PathBuf>, cwd: Option<PathBuf>) -> Result<()> {
-        // The old session must let go of its file first: it may be the same one.
-        self.cursor = None;
         let options = OpenOptions { cwd, session_dir, ids: self.clock.clone(), ..OpenOptions::default() };
-        self.cursor = Some(Cursor::new(Tree::open(path, options)?));
+        let tree = match Tree::open(path, options.clone()) {
+            // The old session holds the same file: it has to let go first.
+            Err(error) if error.code() == ErrorCode::SessionLocked => {
+                self.cursor = None;
+                Tree::open(path, options)
+            }
+            result => result,
+        };
+        self.cursor = Some(Cursor::new(tree?));
         Ok(())
     }
 
@@ -174,6 +181,7 @@ impl Manager {
             "continueRecent" => {
                 let session_dir = args.str(1).map_or_else(|| self.dir.clone(), PathBuf::from);
                 let options = self.create_options(args, 9, Some(session_dir));
+                // It may be the one that is open.
                 self.cursor = None;
                 self.start(Tree::continue_recent(args.str(0).unwrap_or(CWD), options)?)
             }
@@ -341,11 +349,27 @@ fn context_leaf(args: &Args, tree: &Tree) -> Option<String> {
     }
 }
 
-/// Ids of the parsed objects of a text, header included.
+/// Ids of the parsed objects of a text, headers included, and without migrating it. The library has no such function of
+/// its own; what it takes for entries has to agree.
 fn parsed_ids(text: &str) -> Result<Value, Refusal> {
+    let objects: Vec<Value> = text
+        .trim_start_matches('\u{feff}')
+        .split('\n')
+        .filter_map(|line| branchline::json::parse(line.as_bytes()))
+        // JSON that stands for nothing is dropped (S55).
+        .filter(|value| !(value.is_null() || *value == false || value == "" || value.as_f64() == Some(0.0)))
+        .collect();
     let options = CreateOptions { in_memory: true, ..CreateOptions::default() };
     let tree = Tree::in_memory_from(text.as_bytes(), CWD, options)?;
-    let header = Some(tree.session_id()).filter(|id| text.contains(&format!("\"{id}\"")));
     let entries: Result<Vec<Entry>> = tree.entries().collect();
-    Ok(header.into_iter().chain(entries?.iter().map(|entry| entry.id().to_owned())).map(Value::from).collect())
+    let entries: Vec<String> = entries?.iter().map(|entry| entry.id().to_owned()).collect();
+    let stated = objects
+        .iter()
+        .filter(|object| object.is_object() && object["type"] != "session")
+        .filter_map(|object| object["id"].as_str());
+    let migrated = Input::read(text.as_bytes()).version < 3.0;
+    if !migrated && !stated.eq(entries.iter().map(String::as_str)) {
+        return Err(Refusal::Unknown(format!("the library sees the entries {entries:?}")));
+    }
+    Ok(objects.iter().map(|object| object["id"].clone()).collect())
 }

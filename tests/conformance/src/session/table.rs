@@ -83,10 +83,13 @@ fn answer(row: &Value, settings: Option<&Value>) -> Option<Map<String, Value>> {
         let supported = row.get("supported").or(row.get("levels"))?.as_array()?;
         let supported: Vec<&str> = supported.iter().filter_map(Value::as_str).collect();
         out.insert(key.into(), thinking::clamp(wanted, &supported).into());
-    } else if let Some(key) = first(&["recoverable", "recoverableLength", "recoverableLengthStop"]) {
-        let limit = first(&["maxTokens", "modelMaxTokens", "limit"]).and_then(|key| row[key].as_u64());
+    } else if let Some(key) =
+        first(&["recoverable", "recoverableLength", "recoverableLengthStop", "isRecoverableLength"])
+    {
+        let limit =
+            first(&["maxTokens", "modelMaxTokens", "desiredMaxOutput", "limit"]).and_then(|key| row[key].as_u64());
         out.insert(key.into(), classify::is_recoverable_length_stop(&response(row)?, limit).into());
-    } else if let Some(key) = first(&["overflow", "contextOverflow", "isOverflow", "result"]) {
+    } else if let Some(key) = first(&["overflow", "contextOverflow", "isOverflow", "isContextOverflow", "result"]) {
         let window = first(&["window", "contextWindow"]).and_then(|key| row[key].as_u64());
         out.insert(key.into(), classify::is_context_overflow(&response(row)?, window).into());
     } else if let (Some(cwd), Some(key)) =
