@@ -158,3 +158,22 @@ fn bash_reports_progress() {
         .collect();
     assert_eq!(updates, ["", "a\n", "a\nb\n"]);
 }
+
+/// The process's signals belong to the host.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_signal_handler_is_installed() {
+    let signals = || -> Vec<String> {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let wanted = |line: &&str| line.starts_with("SigCgt") || line.starts_with("SigIgn");
+        status.lines().filter(wanted).map(str::to_owned).collect()
+    };
+    let before = signals();
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let options = branchline::SessionOptions::new(dir.path()).model("scripted/demo").in_memory(true);
+    let session = block_on(engine.create_session(options)).unwrap();
+    block_on(block_on(session.prompt("hello", PromptOptions::default())).unwrap().result()).unwrap();
+    block_on(engine.shutdown());
+    assert_eq!(signals(), before);
+}

@@ -136,6 +136,12 @@ impl Actor {
     }
 
     async fn next_step(&mut self, stream: &mut ResponseStream) -> Step {
+        // Usually the next event is there already.
+        match AssertUnwindSafe(stream.next()).catch_unwind().now_or_never() {
+            Some(Ok(event)) => return Step::Event(event),
+            Some(Err(_)) => return Step::Panicked,
+            None => {}
+        }
         let token = self.token();
         self.wait(async {
             tokio::select! {

@@ -179,8 +179,7 @@ impl Actor {
     /// Sends an event of a run, then waits until every subscriber has room. After an abort it does not wait: what is
     /// left to say then is little, and who aborted may be the one who should read.
     pub(crate) async fn emit(&mut self, kind: EventKind) {
-        self.shared.hub.push(kind);
-        if self.shared.hub.has_room() || self.aborted() {
+        if self.shared.hub.push(kind) || self.aborted() {
             return;
         }
         let (shared, token) = (self.shared.clone(), self.token());

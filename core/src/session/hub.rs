@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use super::event::{Event, EventKind};
-use super::queue::Queue;
+use super::queue::{Pushed, Queue};
 
 /// Numbers events and hands each to every subscriber.
 pub(crate) struct Hub {
@@ -40,12 +40,18 @@ impl Hub {
         queue
     }
 
-    /// Hands an event to everyone, never waiting.
-    pub(crate) fn push(&self, kind: EventKind) {
+    /// Hands an event to everyone, never waiting. False when a subscriber is full, so that a run should wait.
+    pub(crate) fn push(&self, kind: EventKind) -> bool {
         let mut state = self.lock();
         state.sequence += 1;
         let event = Event { sequence: state.sequence, session: self.session.clone(), kind };
-        state.queues.retain(|queue| queue.push(&event));
+        let mut room = true;
+        state.queues.retain(|queue| {
+            let pushed = queue.push(&event);
+            room &= pushed != Pushed::Full;
+            pushed != Pushed::Gone
+        });
+        room
     }
 
     /// Ready when every subscriber has room.
@@ -57,10 +63,6 @@ impl Hub {
             }
         }
         Poll::Ready(())
-    }
-
-    pub(crate) fn has_room(&self) -> bool {
-        self.lock().queues.iter().all(|queue| queue.has_room())
     }
 
     /// Ends every subscription, after what is queued.

@@ -33,8 +33,21 @@ struct State {
     /// The reader is gone; nothing is queued any more.
     detached: bool,
     readers: Vec<Waker>,
+    /// Threads in [`Queue::wait`]. Waking nobody costs a system call, too, so it is not done.
+    blocked: usize,
     writer: Option<Waker>,
     fd: Option<Arc<WakeFd>>,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// It was queued, and the next one has room.
+    Room,
+    /// It was queued; the session should wait now.
+    Full,
+    /// Nobody will read this queue any more.
+    Gone,
 }
 
 /// A queued event, and text merged into it.
@@ -81,6 +94,7 @@ impl Queue {
             ended: false,
             detached: false,
             readers: Vec::new(),
+            blocked: 0,
             writer: None,
             fd: None,
         };
@@ -91,20 +105,24 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event. False when nobody will read this queue any more.
-    pub(crate) fn push(&self, event: &Event) -> bool {
+    /// Adds an event and says whether the session may go on.
+    pub(crate) fn push(&self, event: &Event) -> Pushed {
         let mut state = self.lock();
         if state.detached || state.ended {
-            return false;
+            return Pushed::Gone;
         }
         if !state.merge(event) {
             state.items.push_back(Item { event: event.clone(), more: String::new() });
         }
         let settled = matches!(event.kind, EventKind::AgentSettled { .. });
         state.ended = state.one_run && settled;
-        let open = !state.ended;
+        let pushed = match (state.ended, state.has_room()) {
+            (true, _) => Pushed::Gone,
+            (false, true) => Pushed::Room,
+            (false, false) => Pushed::Full,
+        };
         self.wake(state);
-        open
+        pushed
     }
 
     /// No event follows.
@@ -119,8 +137,11 @@ impl Queue {
         if let Some(fd) = &state.fd {
             fd.set();
         }
+        let blocked = state.blocked > 0;
         drop(state);
-        self.readable.notify_all();
+        if blocked {
+            self.readable.notify_all();
+        }
         readers.into_iter().for_each(Waker::wake);
     }
 
@@ -132,10 +153,6 @@ impl Queue {
         }
         state.writer = Some(cx.waker().clone());
         Poll::Pending
-    }
-
-    pub(crate) fn has_room(&self) -> bool {
-        self.lock().has_room()
     }
 
     /// The reader is gone.
@@ -195,7 +212,9 @@ impl Queue {
             if left.is_zero() {
                 return Err(Error::new(ErrorCode::Timeout, "no event came in the time allowed"));
             }
+            state.blocked += 1;
             state = self.readable.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state.blocked -= 1;
         }
         Ok(())
     }

@@ -11,10 +11,6 @@ use crate::message::{AssistantStart, Message, Usage};
 use crate::providers::{BlockEvent, Request, ResponseStream, StreamEvent};
 use crate::session::now_ms;
 
-/// Least time between a request and its first event. Responses must not carry the same millisecond as what came right
-/// before them: order by time is used when histories are compared.
-const LEAST_DELAY: Duration = Duration::from_millis(2);
-
 /// Error text of an aborted response.
 const ABORTED: &str = "scripted abort";
 
@@ -72,7 +68,7 @@ impl Answers for Player {
         control.note(&request);
         let pace = Pace {
             chunk: reply.chunk.unwrap_or(self.script.chunk),
-            delay: Duration::from_millis(reply.delay_ms.unwrap_or(self.script.delay_ms)).max(LEAST_DELAY),
+            delay: Duration::from_millis(reply.delay_ms.unwrap_or(self.script.delay_ms)),
             chunk_delay: Duration::from_millis(reply.chunk_delay_ms.unwrap_or(self.script.chunk_delay_ms)),
         };
         play(request, reply, pace, Some((control, index)))
@@ -173,6 +169,9 @@ impl Playing {
 
     /// Sleeps; false if the request was cancelled meanwhile.
     async fn pause(&self, time: Duration) -> bool {
+        if time.is_zero() {
+            return !self.request.cancel.is_cancelled();
+        }
         tokio::select! {
             () = tokio::time::sleep(time) => true,
             () = self.request.cancel.cancelled() => false,

@@ -9,6 +9,8 @@ use crate::message::Usage;
 
 /// Characters per delta when a script does not say: short, as real services send them.
 const CHUNK: usize = 12;
+/// Milliseconds before a reply when a script does not say.
+const DELAY_MS: u64 = 2;
 
 /// Replies and how they are streamed.
 ///
@@ -23,8 +25,9 @@ pub struct Script {
     /// Characters per delta; 0 sends each block in one delta. Default 12.
     #[serde(default = "default_chunk")]
     pub chunk: usize,
-    /// Milliseconds between the request and the first event. Default 2, and never less.
-    #[serde(default)]
+    /// Milliseconds between the request and the first event. Default 2: with less, a response can carry the same
+    /// millisecond as what came right before it, and order by time is used when histories are compared.
+    #[serde(default = "default_delay")]
     pub delay_ms: u64,
     /// Milliseconds between deltas. Default 0.
     #[serde(default)]
@@ -113,6 +116,10 @@ impl ShortUsage {
     }
 }
 
+fn default_delay() -> u64 {
+    DELAY_MS
+}
+
 fn default_chunk() -> usize {
     CHUNK
 }
@@ -123,7 +130,7 @@ impl Script {
         Script {
             replies,
             chunk: CHUNK,
-            delay_ms: 0,
+            delay_ms: DELAY_MS,
             chunk_delay_ms: 0,
             at_end: AtEnd::Fail,
             control: ScriptControl::default(),
