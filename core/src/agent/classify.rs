@@ -21,7 +21,7 @@ const FATAL: &[&str] = &[
     "billing",
     "subscription_sharing_usage_limit_exceeded",
     "subscription_sharing_workplace_individual_usage_limit_exceeded",
-    r#""code"\s*:\s*(?:"1308"|1308(?:[^0-9]|$))"#,
+    r#""code"\s*:\s*"?1308(?:[^0-9]|$)"#,
 ];
 
 const RETRYABLE: &[&str] = &[
@@ -103,15 +103,15 @@ const OVERFLOW: &[&str] = &[
     "context[_ ]length[_ ]exceeded",
     "too many tokens",
     "token limit exceeded",
-    r"^[^\r\n]*API error \(413\):",
-    r"^413(?:[ :]|$)",
+    r"^[\w -]+ API error \(413\):",
+    r"^413(?:[\s:]|$)",
 ];
 
 /// A throttled request may speak of tokens without being too long.
 const NOT_OVERFLOW: &[&str] = &["^Throttling error:", "^Service unavailable:", "rate limit", "too many requests"];
 
 /// Cerebras refuses a long prompt without saying why.
-const CEREBRAS_OVERFLOW: &[&str] = &[r"^4(?:00|13)[^\r\n]*\(no body\)"];
+const CEREBRAS_OVERFLOW: &[&str] = &[r"^4(?:00|13)\s*(?:status code)?\s*\(no body\)"];
 
 struct Patterns(LazyLock<RegexSet>);
 

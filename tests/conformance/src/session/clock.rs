@@ -53,6 +53,19 @@ impl IdSource for Clock {
     }
 }
 
+/// The UUID that `text` is. A text that is none gives one that shares its first eight digits with every other text that
+/// begins alike, which is what collisions of entry ids depend on (S13).
+pub(super) fn uuid_like(text: &str) -> Uuid {
+    let mix = |text: &str| {
+        text.bytes().fold(0xcbf2_9ce4_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    Uuid::parse_str(text).unwrap_or_else(|_| {
+        let start: String = text.chars().take(8).collect();
+        let bits = (u128::from(mix(&start) as u32) << 96) | u128::from(mix(text));
+        uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid()
+    })
+}
+
 /// The placeholders every case knows: the moment in its two spellings, and what the corpus calls by name.
 pub(super) fn placeholders(dir: &str) -> Vec<(&'static str, String)> {
     use branchline::agent::transform as prose;

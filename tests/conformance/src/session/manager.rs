@@ -8,7 +8,7 @@ use branchline::tree::{self, BranchSummaryEntry, CompactionEntry, CreateOptions,
 use branchline::{ErrorCode, Result};
 use serde_json::{Value, json};
 
-use super::clock::Clock;
+use super::clock::{self, Clock};
 use super::input::Input;
 use super::state;
 
@@ -213,9 +213,7 @@ impl Manager {
             }
             "forceUuids" => {
                 let list = args.get(0).and_then(Value::as_array).cloned().unwrap_or_else(|| args.0.clone());
-                let uuids = list.iter().filter_map(Value::as_str).map(uuid::Uuid::parse_str);
-                let uuids: std::result::Result<Vec<_>, _> = uuids.collect();
-                self.clock.force(uuids.map_err(|error| Refusal::Unknown(error.to_string()))?);
+                self.clock.force(list.iter().filter_map(Value::as_str).map(clock::uuid_like));
                 Value::Null
             }
             "parseSessionEntries" => parsed_ids(args.text(0))?,

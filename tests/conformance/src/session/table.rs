@@ -3,6 +3,7 @@
 use branchline::agent::classify;
 use branchline::message::{Message, Usage};
 use branchline::resources::settings::Settings;
+use branchline::session::stats::SessionStats;
 use branchline::session::thinking;
 use serde_json::{Map, Value, json};
 
@@ -71,6 +72,8 @@ fn answer(row: &Value, settings: Option<&Value>) -> Option<Map<String, Value>> {
     } else if has("a") && has("b") && has("sum") {
         let sum = Usage::from_value(&row["a"])?.add(&Usage::from_value(&row["b"])?);
         out.insert("sum".into(), sum.to_value());
+    } else if let Some(entries) = row.get("entries").and_then(Value::as_array) {
+        totals(&SessionStats::of(entries), row, &mut out);
     } else if has("settings") {
         settings_answers(row, &mut out);
     } else if has("attempt") {
@@ -100,6 +103,32 @@ fn answer(row: &Value, settings: Option<&Value>) -> Option<Map<String, Value>> {
     // An output nobody computed is an unknown table, not a passed one; unstated outputs are no claim.
     out.retain(|key, _| has(key));
     (!out.is_empty()).then_some(out)
+}
+
+/// Totals and costs of a session's entries (S114, S115). The bucket of what names no model has a name of the
+/// implementation's own.
+fn totals(stats: &SessionStats, row: &Value, out: &mut Map<String, Value>) {
+    let spent = &stats.tokens;
+    let mut totals = json!({"input": spent.input, "output": spent.output, "cacheRead": spent.cache_read,
+        "cacheWrite": spent.cache_write, "cost": spent.cost});
+    for key in ["totals", "usage"] {
+        if row.get(key).is_some_and(|totals| totals.get("total").is_some()) {
+            totals["total"] = spent.total().into();
+        }
+        out.insert(key.into(), totals.clone());
+    }
+    let models: Vec<String> = stats.costs().into_iter().filter_map(|group| group.model).collect();
+    let stated = |key: &str| row.get(key).and_then(Value::as_array).into_iter().flatten();
+    for key in ["breakdown", "costs"] {
+        let bucket = stated(key)
+            .filter_map(|group| group["key"].as_str())
+            .find(|name| !models.iter().any(|model| model == name));
+        let groups = stats.costs().into_iter().map(|group| {
+            let name = group.model.or(bucket.map(str::to_owned));
+            json!({"key": name, "cost": group.tokens.cost, "tokens": group.tokens.total()})
+        });
+        out.insert(key.into(), groups.collect());
+    }
 }
 
 /// The response a row describes: as a whole, or by its parts.
