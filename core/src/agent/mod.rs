@@ -1,6 +1,6 @@
 //! The agent loop: from a prompt through responses and tool calls to rest (S193–S238).
 //!
-//! [`turn`] is the loop, [`respond`] one response, [`tool_call`] one batch of calls; [`projection`] is what the model
+//! `turn` is the loop, `respond` one response, `tool_call` one batch of calls; `projection` is what the model
 //! sees, kept up to date message by message so that a turn costs what is new in it and not what went before.
 
 pub mod call_id;
@@ -16,7 +16,7 @@ pub mod transform;
 mod turn;
 
 pub(crate) use projection::Projection;
-pub(crate) use system_prompt::{SystemPrompt, prompt_cwd};
+pub(crate) use system_prompt::SystemPrompt;
 pub(crate) use toolset::Toolset;
 
 use std::time::Duration;

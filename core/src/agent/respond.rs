@@ -10,7 +10,8 @@ use super::partial::Partial;
 use super::{Broken, grace_over};
 use crate::message::{AssistantStart, Message, Usage};
 use crate::providers::{Purpose, Request, ResponseStream, StreamEvent};
-use crate::session::{Actor, EventKind, now_ms};
+use crate::session::{Actor, EventKind};
+use crate::system::clock::now_ms;
 
 /// A run serves waiting commands at least every so many stream events, even when it never has to wait.
 const SERVE_EVERY: usize = 64;

@@ -1,12 +1,8 @@
 //! The system prompt, in named sections (S300).
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use serde_json::Value;
+use std::path::PathBuf;
 
 use super::toolset::Toolset;
-use crate::message::Message;
 
 const PREAMBLE: &str = "You are a coding agent inside a program that a person is using. You work in that person's \
 project: you look at files, run commands and change code with the tools you are given, and you answer in plain words.";
@@ -72,11 +68,4 @@ fn rule_lines(tools: &Toolset) -> String {
         }
     }
     lines.join("\n")
-}
-
-/// The working directory a conversation's prompt names.
-pub(crate) fn prompt_cwd(messages: &[Arc<Message>]) -> Option<PathBuf> {
-    let section = messages.iter().rev().find_map(|message| message.get("sections")?.get("cwd").and_then(Value::as_str));
-    let path = section?.strip_prefix("<cwd>\n")?.strip_suffix("\n</cwd>")?;
-    Some(Path::new(path).to_path_buf())
 }

@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 use super::grace_over;
 use crate::error::Result;
 use crate::message::{JsonObject, Message, StopReason, ToolResultMessage};
-use crate::session::{Actor, EventKind, now_ms};
+use crate::session::{Actor, EventKind};
+use crate::system::clock::now_ms;
 use crate::tools::validate::validate;
 use crate::tools::{ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
 

@@ -6,7 +6,8 @@ use super::Broken;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{AssistantStart, Message, Role, StopReason, SystemMessage};
 use crate::providers::Model;
-use crate::session::{Accepted, Actor, EventKind, Events, Phase, PromptOptions, now_ms};
+use crate::session::{Accepted, Actor, EventKind, Events, Phase, PromptOptions};
+use crate::system::clock::now_ms;
 use crate::tree::Durability;
 use tokio::sync::oneshot;
 

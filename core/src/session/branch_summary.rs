@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::actor::Actor;
 use super::options::NavigateOptions;
-use super::{now_ms, serialise, summary};
+use super::{serialise, summary};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{Message, StopReason, SystemMessage};
 use crate::providers::{Purpose, Request};
+use crate::system::clock::now_ms;
 use crate::tree::BranchSummaryEntry;
 
 /// Tokens kept free for the answer, unless settings say otherwise (S175).

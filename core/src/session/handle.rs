@@ -9,9 +9,10 @@ use super::actor::Actor;
 use super::command::{Command, CustomMessage, Reply};
 use super::event::EventKind;
 use super::options::{Phase, PromptOptions, WhenRunning};
-use super::{Events, command, now_ms, thinking};
+use super::{Events, command, thinking};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Message;
+use crate::system::clock::now_ms;
 
 impl Actor {
     pub(crate) fn handle(&mut self, command: Command) {

@@ -1,4 +1,5 @@
-//! What depends on the operating system: descriptors to poll, process groups.
+//! What depends on the operating system: time, descriptors to poll, process groups.
 
+pub(crate) mod clock;
 pub(crate) mod process;
 pub(crate) mod wake_fd;

@@ -1,6 +1,6 @@
 //! `bash`: a command in a shell (T200–T253).
 //!
-//! The command runs on a thread of its own kind (see [`crate::system::process`]) in a process group of its own, without
+//! The command runs on a thread of its own kind (see `system::process`) in a process group of its own, without
 //! input and without the host's secrets. Its output is kept in bounded memory and shown from the end.
 
 use std::path::Path;

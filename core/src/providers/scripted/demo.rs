@@ -2,13 +2,13 @@
 //! has, and says what it did; the same conversation always gets the same answer, and it never runs out.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::play::{Pace, play};
 use super::{Answers, Reply, ShortUsage};
-use crate::agent::prompt_cwd;
 use crate::message::{Message, Role};
 use crate::providers::{Purpose, Request, ResponseStream};
 
@@ -67,7 +67,7 @@ fn opening(request: &Request, prompt: &Message) -> Vec<Value> {
 }
 
 /// What the results of the last batch say.
-fn answer(messages: &[std::sync::Arc<Message>]) -> String {
+fn answer(messages: &[Arc<Message>]) -> String {
     let results: Vec<_> = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).collect();
     let lines: usize = results.iter().map(|message| message.text("\n").lines().count()).sum();
     let failed = results.iter().filter(|message| message.get("isError") == Some(&Value::Bool(true))).count();
@@ -89,4 +89,11 @@ fn some_file(cwd: &Path) -> Option<String> {
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let names = files.filter_map(|entry| entry.file_name().into_string().ok());
     names.min_by_key(|name| (name.starts_with('.'), name.clone())).map(|name| PathBuf::from(name).display().to_string())
+}
+
+/// The working directory a conversation's prompt names.
+fn prompt_cwd(messages: &[Arc<Message>]) -> Option<PathBuf> {
+    let section = messages.iter().rev().find_map(|message| message.get("sections")?.get("cwd").and_then(Value::as_str));
+    let path = section?.strip_prefix("<cwd>\n")?.strip_suffix("\n</cwd>")?;
+    Some(Path::new(path).to_path_buf())
 }

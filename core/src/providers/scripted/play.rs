@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Answers, AtEnd, Reply, Script, ScriptControl, lock};
 use crate::message::{AssistantStart, Message, Usage};
 use crate::providers::{BlockEvent, Request, ResponseStream, StreamEvent};
-use crate::session::now_ms;
+use crate::system::clock::now_ms;
 
 /// Error text of an aborted response.
 const ABORTED: &str = "scripted abort";
