@@ -215,3 +215,95 @@ fn s66_a_migration_keeps_damaged_lines_aside() {
     assert_eq!(fs::read(dir.path().join("s.jsonl.damaged")).unwrap(), b"{lost?\n");
     assert_eq!(Tree::open(&path, OpenOptions::default()).unwrap_err().code(), ErrorCode::SessionLocked);
 }
+
+#[test]
+fn s53_a_byte_order_mark_survives_migration_and_repair() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let v1 = r#"{"type":"session","id":"s","cwd":"/work/demo"}"#;
+    fs::write(&path, format!("\u{feff}{v1}\n{{\"type\":\"message\",\"message\":{{\"role\":\"user\"}}}}\n")).unwrap();
+    let tree = Tree::open(&path, OpenOptions::default()).unwrap();
+    assert_eq!((tree.session_id().as_str(), tree.entries_len()), ("s", 1));
+    drop(tree);
+    assert_eq!(Tree::open(&path, OpenOptions::default()).unwrap().entries_len(), 1);
+
+    fs::write(&path, format!("\u{feff}{HEADER}\n\n{{bad\n{}", user("a", None, "x"))).unwrap();
+    assert_eq!(repair(&path, &OpenOptions::default()).unwrap().moved_lines, 1);
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("\u{feff}{HEADER}\n\n{}\n", user("a", None, "x")));
+    assert_eq!(Tree::open(&path, OpenOptions::default()).unwrap().entries_len(), 1);
+}
+
+#[test]
+fn s70_a_cycle_made_by_a_later_line_of_the_same_id_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(dir.path(), &[HEADER, &user("n", None, ""), &user("p", Some("n"), "")]);
+    let tree = Tree::open(&path, OpenOptions::default()).unwrap();
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str(&format!("{}\n", user("n", Some("p"), "again")));
+    fs::write(&path, &text).unwrap();
+    assert_eq!(tree.refresh().unwrap(), 1);
+    assert_eq!(ids(&tree, Some("p")), ["n", "p"]);
+    assert_eq!(tree.structure().walk().count(), 2);
+    let fresh = Tree::open(&path, OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    assert_eq!(ids(&fresh, Some("p")), ["n", "p"]);
+}
+
+#[test]
+fn every_kind_of_damage_is_reported_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines =
+        ["{torn", "\0\0", HEADER, &user("a", Some("ghost"), ""), "[1]", "{}", &user("a", None, ""), HEADER, "x"];
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, lines.join("\n")).unwrap();
+    let tree = Tree::open(&path, OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    let mut found: Vec<_> = tree.diagnostics().iter().map(|d| (d.line, d.kind)).collect();
+    found.sort_by_key(|(line, _)| *line);
+    use DiagnosticKind::*;
+    let expected = [
+        (1, InvalidJson),
+        (2, NulBytes),
+        (5, NotAnObject),
+        (6, MissingId),
+        (7, DuplicateId),
+        (8, ExtraHeader),
+        (9, TornTail),
+    ];
+    assert_eq!(found, expected, "the ghost parent is void: a later line of the same id has none");
+    fs::write(&path, format!("{HEADER}\n{}\n", user("a", Some("ghost"), ""))).unwrap();
+    let tree = Tree::open(&path, OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    assert_eq!(tree.diagnostics().iter().map(|d| (d.line, d.kind)).collect::<Vec<_>>(), [(2, MissingParent)]);
+    let v1 = "{\"type\":\"session\",\"id\":\"s\"}\n\n{lost\n{\"type\":\"x\"}\n";
+    fs::write(&path, v1).unwrap();
+    let tree = Tree::open(&path, OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    assert_eq!(tree.diagnostics().iter().map(|d| (d.line, d.kind)).collect::<Vec<_>>(), [(3, InvalidJson)]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_permissions_and_links() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("real.jsonl");
+    fs::write(&path, "{\"type\":\"session\",\"id\":\"s\"}\n{lost\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = dir.path().join("link.jsonl");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let tree = Tree::open(&link, OpenOptions::default()).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(dir.path().join("real.jsonl.damaged").exists());
+    // The lock is on the new file, under both names.
+    assert_eq!(Tree::open(&path, OpenOptions::default()).unwrap_err().code(), ErrorCode::SessionLocked);
+    drop(tree);
+}
+
+#[test]
+fn s17_what_is_never_stored_is_refused() {
+    let options = CreateOptions { in_memory: true, ..Default::default() };
+    let mut cursor = Cursor::new(Tree::create("/work/demo", options).unwrap());
+    let pending = Message::from_value(json!({"role": "assistant", "content": [], "stopReason": "pending"})).unwrap();
+    for message in [Message::branch_summary("s", "x", 1.0), Message::compaction_summary("s", json!(1), 1.0), pending] {
+        assert_eq!(cursor.append_message(&message).unwrap_err().code(), ErrorCode::InvalidArgument);
+    }
+    assert_eq!(cursor.leaf(), None);
+}

@@ -65,6 +65,14 @@ impl Storage for Faulty {
     fn remove(&self, path: &Path) -> io::Result<()> {
         OsStorage.remove(path)
     }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.check()?;
+        OsStorage.sync_dir(path)
+    }
+    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check()?;
+        OsStorage.copy_permissions(from, to)
+    }
     fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
         OsStorage.canonicalize(path)
     }

@@ -88,10 +88,16 @@ pub fn prepare_branch(entries: &[Entry], budget: Option<u64>) -> BranchPreparati
     out
 }
 
-/// The last edit of each target; an edit without `replacement` does nothing (S138).
+/// The last edit of each target; an edit without a usable `replacement` does nothing (S138).
 fn edits<'a>(entries: &[Entry], values: &'a [Value]) -> HashMap<&'a str, &'a Value> {
     let edits = entries.iter().zip(values).filter(|(entry, _)| entry.kind() == EntryKind::ContextEdit);
-    edits.filter_map(|(_, value)| value.get("targetId").and_then(Value::as_str).zip(value.get("replacement"))).collect()
+    let usable = |replacement: &&Value| {
+        let content = replacement.get("content");
+        replacement.is_null() || content.is_some_and(|content| content.is_string() || content.is_array())
+    };
+    let edit =
+        |value: &'a Value| value.get("targetId").and_then(Value::as_str).zip(value.get("replacement").filter(usable));
+    edits.filter_map(|(_, value)| edit(value)).collect()
 }
 
 /// The message an entry gives to a summary, after its edit (S176).

@@ -6,7 +6,7 @@ use crate::json;
 use super::ids::IdSource;
 use super::index::{Index, ROOT};
 use super::kind::EntryKind;
-use super::log::Growth;
+use super::log::{Appended, Growth};
 use super::new_entry::{Base, NewEntry};
 use super::open::scan_into;
 use super::options::Durability;
@@ -42,7 +42,14 @@ impl Tree {
         if line.capacity() <= KEPT_ROOM {
             state.line = line;
         }
-        let place = written?;
+        let place = match written? {
+            Appended::At(place) => place,
+            Appended::Elsewhere => {
+                // The entry is in the file and comes in with the stranger's lines.
+                state.catch_up(Tail::Take)?;
+                return Ok(id);
+            }
+        };
         state.index.push(&id, parent_node, now, kind, message, place);
         match entry {
             NewEntry::Label { target, label } => {
@@ -67,6 +74,12 @@ impl Tree {
         let before = state.index.line_count();
         state.catch_up(Tail::Wait)?;
         Ok(state.index.line_count() - before)
+    }
+
+    /// Whether an entry has this id, also one that someone else appended a moment ago.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        // A failing look is no answer; the append that follows will tell.
+        self.contains(id) || (self.refresh().is_ok() && self.contains(id))
     }
 
     /// Brings everything appended so far to the disk.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::message::Message;
+use crate::message::{Message, Role, StopReason};
 
 use super::append::{kind_of, not_found};
 use super::new_entry::{self, BranchSummaryEntry, CompactionEntry, NewEntry};
@@ -52,7 +52,7 @@ impl Cursor {
     /// # Errors
     /// `entry_not_found`; the cursor then stays where it was.
     pub fn move_to(&mut self, id: &str) -> Result<()> {
-        if !self.tree.contains(id) {
+        if !self.tree.knows(id) {
             return Err(not_found(id));
         }
         self.leaf = Some(id.to_owned());
@@ -80,8 +80,14 @@ impl Cursor {
     /// # Errors
     /// Every append may give `read_only`, `storage_failed`, `storage_changed`, `file_exists` (when the file should come
     /// into being, S43) or `entry_not_found` (the leaf is gone). Tree and cursor are then as before, and a later append
-    /// may work.
+    /// may work. `invalid_argument` for what is never stored: summaries, which have entries of their own kinds, and a
+    /// response that is still `pending`.
     pub fn append_message(&mut self, message: &Message) -> Result<String> {
+        let summary = matches!(message.role(), Role::BranchSummary | Role::CompactionSummary);
+        if summary || (message.role() == Role::Assistant && message.stop_reason() == Some(StopReason::Pending)) {
+            let message = "summaries and unfinished responses are not stored as messages";
+            return Err(Error::new(ErrorCode::InvalidArgument, message));
+        }
         self.append(&NewEntry::Message(message))
     }
 
@@ -144,7 +150,9 @@ impl Cursor {
     /// # Errors
     /// `entry_not_found` for an unknown target; see also [`Cursor::append_message`].
     pub fn append_label(&mut self, target: &str, label: Option<&str>) -> Result<String> {
-        kind_of(&self.tree.read(), target)?;
+        if !self.tree.knows(target) {
+            return Err(not_found(target));
+        }
         self.append(&NewEntry::Label { target, label })
     }
 
@@ -167,6 +175,7 @@ impl Cursor {
             let message = "a replacement is null or an object with a content that is a string or an array";
             return Err(Error::new(ErrorCode::InvalidReplacement, message));
         }
+        self.tree.knows(target);
         let kind = kind_of(&self.tree.read(), target)?;
         if !self.tree.branch(self.leaf()).contains(target) {
             let message = format!("the entry {target:?} is not on the branch of the leaf");

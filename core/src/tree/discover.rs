@@ -15,10 +15,10 @@ const SEARCHED: u64 = 1 << 20;
 /// The working directory that sessions must have been made for: only where a directory was chosen that is not the
 /// default one of this working directory (S102).
 pub(crate) fn cwd_filter(options: &CreateOptions, cwd: &Path) -> Option<PathBuf> {
-    let chosen = options.session_dir.as_ref()?;
+    let chosen = options.session_dir.clone().or_else(location::session_dir_override)?;
     let agent_dir = options.agent_dir.clone().unwrap_or_else(location::agent_dir);
     let default = location::session_dir(&location::resolve(&location::expand_home(&agent_dir)), cwd);
-    (location::resolve(&location::expand_home(chosen)) != default).then(|| cwd.to_path_buf())
+    (location::resolve(&location::expand_home(&chosen)) != default).then(|| cwd.to_path_buf())
 }
 
 /// Whether a header's working directory passes the filter; an empty or missing one never does.

@@ -16,9 +16,9 @@ use super::header::Header;
 use super::index::{Index, Place, ROOT};
 use super::kind::{EntryKind, MessagePlace};
 use super::location;
-use super::log::{Log, create_file};
+use super::log::{Log, create_file, sync_new};
 use super::new_entry::LineWriter;
-use super::open::{load, session_directory};
+use super::open::session_directory;
 use super::options::{CreateOptions, OpenOptions};
 use super::storage::{Storage, StorageFile, append_all};
 use super::time::{UNREADABLE, format_iso};
@@ -107,8 +107,9 @@ impl Tree {
             let log = out.finish(&target, Some(path))?;
             return Ok(Tree::from_state(State::new(index, log, header), (*target.shared).clone()));
         }
-        let Some(file) = out.file.take() else { return Err(Error::new(ErrorCode::Internal, "a fork needs a file")) };
-        let state = load(file, &path, &OpenOptions { read_only: false, ..open })?;
+        // Lines of other programs lie between the entries; a fresh look tells where.
+        let log = out.finish(&target, Some(path.clone()))?;
+        let state = log.reload(&path, &OpenOptions { read_only: false, ..open })?;
         Ok(Tree::from_state(state, (*target.shared).clone()))
     }
 
@@ -214,10 +215,8 @@ impl Output {
 
     fn finish(mut self, tree: &Tree, path: Option<PathBuf>) -> Result<Log> {
         let durability = tree.shared.durability;
-        let synced = self.flush().and_then(|()| match (&self.file, &self.path, durability) {
-            (Some(file), Some(path), super::Durability::Turn | super::Durability::Entry) => {
-                file.sync().map_err(|error| Error::storage("bring the new session file to the disk", path, &error))
-            }
+        let synced = self.flush().and_then(|()| match (&self.file, &self.path) {
+            (Some(file), Some(path)) => sync_new(&*self.storage, &**file, path, durability),
             _ => Ok(()),
         });
         if let Err(error) = synced {
@@ -399,7 +398,7 @@ fn copy_gap(state: &State, start: u64, end: u64, out: &mut Output) -> Result<()>
     }
     let bytes = state.log.read(start, (end - start) as usize)?;
     for line in bytes.split(|byte| *byte == b'\n') {
-        let is_header = line.first() == Some(&b'{')
+        let is_header = line.trim_ascii_start().first() == Some(&b'{')
             && json::get(line, "type").is_some_and(|raw| super::fact::string_is(raw, "session"));
         if json::validate(line).is_ok() && !is_header {
             out.push_line(line)?;

@@ -71,6 +71,8 @@ pub(crate) struct Index {
     pub(crate) name: Option<Box<str>>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) has_conversation: bool,
+    /// (line, node) whose parent was unknown when they came; looked at again by [`Index::finish`].
+    unchecked: Vec<(u32, u32)>,
     /// Lines of the file read so far, header, blank and bad ones included.
     pub(crate) file_lines: u64,
 }
@@ -112,10 +114,16 @@ impl Index {
         self.file_lines += u64::from(block.lines);
     }
 
-    /// Call after the last [`Index::absorb`] of a load or refresh.
+    /// Call after the last [`Index::absorb`] of a load or refresh: cuts cycles and reports parents that never came.
     pub(crate) fn finish(&mut self) {
         if std::mem::take(&mut self.check_cycles) {
             self.cut_cycles();
+        }
+        for (line, node) in std::mem::take(&mut self.unchecked) {
+            let entry = self.nodes[node as usize];
+            if entry.line == line && entry.parent == ORPHAN && !self.cut.iter().any(|(cut, _)| *cut == node) {
+                self.report_missing_parent(line, node);
+            }
         }
     }
 
@@ -141,6 +149,7 @@ impl Index {
                 let parent = block.text(span);
                 self.ids.get(parent).unwrap_or_else(|| {
                     self.missing.entry(parent.into()).or_default().push((node, line));
+                    self.unchecked.push((line, node));
                     ORPHAN
                 })
             }
@@ -157,7 +166,8 @@ impl Index {
         } else {
             let message = format!("the id {id:?} occurred before; this later entry stands for it");
             self.diagnostics.push(line_number, fact.offset, DiagnosticKind::DuplicateId, message);
-            self.check_cycles |= parent < ORPHAN && parent >= node;
+            // The new parent may be a descendant of the earlier line.
+            self.check_cycles |= parent < ORPHAN;
             self.nodes[node as usize] = entry;
             self.adjacency = None;
         }
@@ -352,19 +362,12 @@ impl Index {
         adjacency.push(node, self.nodes[node as usize].parent);
     }
 
-    /// Reports entries whose parent never came (S68). Called once after loading.
-    pub(crate) fn report_missing_parents(&mut self) {
-        let mut orphans: Vec<(u32, u32, &str)> = (self.missing.iter())
-            .flat_map(|(id, nodes)| nodes.iter().map(move |(node, line)| (*line, *node, &**id)))
-            .filter(|(line, node, _)| self.nodes[*node as usize].line == *line)
-            .collect();
-        orphans.sort_unstable();
-        for (line, node, parent) in orphans {
-            let message =
-                format!("the parent {parent:?} of {:?} does not exist; it is shown as a root", self.ids.id(node));
-            let (number, offset) = (self.line_number(line), self.lines[line as usize].offset);
-            self.diagnostics.push(number, offset, DiagnosticKind::MissingParent, message);
-        }
+    /// S68
+    fn report_missing_parent(&mut self, line: u32, node: u32) {
+        let id = self.ids.id(node);
+        let message = format!("the parent of {id:?} does not exist; the entry is shown as a root");
+        let (number, offset) = (self.line_number(line), self.lines[line as usize].offset);
+        self.diagnostics.push(number, offset, DiagnosticKind::MissingParent, message);
     }
 }
 

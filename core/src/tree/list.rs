@@ -222,7 +222,9 @@ struct Fields<'a> {
 
 impl<'a> json::Members<'a> for Fields<'a> {
     fn member(&mut self, depth: u8, key: &'a [u8], value: &'a [u8]) {
-        match (depth, key) {
+        // Keys written with escapes are the same keys; nobody writes them.
+        let decoded = memchr::memchr(b'\\', key).and_then(|_| json::decode_string(&[b"\"", key, b"\""].concat()));
+        match (depth, decoded.as_ref().map_or(key, |key| key.as_bytes())) {
             (0, b"type") => self.entry_type = value,
             (0, b"timestamp") => self.timestamp = Some(value),
             (0, b"name") => self.name = Some(value),
@@ -234,7 +236,7 @@ impl<'a> json::Members<'a> for Fields<'a> {
     }
 
     fn descend(&mut self, key: &'a [u8]) -> bool {
-        key == b"message"
+        json::raw_str_eq(key, "message")
     }
 }
 

@@ -12,6 +12,12 @@ pub fn agent_dir() -> PathBuf {
     }
 }
 
+/// The session directory that the environment names for all working directories, if it does (S38).
+pub(crate) fn session_dir_override() -> Option<PathBuf> {
+    let directory = std::env::var_os("PI_CODING_AGENT_SESSION_DIR").filter(|directory| !directory.is_empty())?;
+    Some(resolve(&expand_home(Path::new(&directory))))
+}
+
 /// The default session directory of a working directory below an agent directory (S39).
 pub fn session_dir(agent_dir: &Path, cwd: &Path) -> PathBuf {
     agent_dir.join("sessions").join(session_dir_name(&resolve(cwd).to_string_lossy()))

@@ -10,8 +10,10 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorCode, Result};
 
 use super::index::Place;
-use super::options::Durability;
-use super::storage::{FileExtent, FileMode, Storage, StorageFile, append_all, read_range};
+use super::open::load;
+use super::options::{Durability, OpenOptions};
+use super::storage::{FileMode, Storage, StorageFile, append_all, read_range};
+use super::tree::State;
 
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -40,6 +42,13 @@ struct LogFile {
     unsealed: bool,
     /// Something was appended since the last sync.
     unsynced: bool,
+}
+
+/// Where [`Log::append`] put a line.
+pub(crate) enum Appended {
+    At(Place),
+    /// Somewhere behind lines that someone else appended at the same moment; [`Log::growth`] tells of both.
+    Elsewhere,
 }
 
 /// What [`Log::growth`] found.
@@ -86,6 +95,14 @@ impl Log {
         }
         self.read_only = true;
         Ok(())
+    }
+
+    /// Reads the file of this log again, with its lock kept.
+    pub(crate) fn reload(self, path: &Path, options: &OpenOptions) -> Result<State> {
+        match self.backing {
+            Backing::File(log) => load(log.file, path, options),
+            Backing::Buffer(_) => Err(Error::new(ErrorCode::Internal, "there is no file to read again")),
+        }
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
@@ -187,14 +204,14 @@ impl Log {
     }
 
     /// Appends one line (its LF included) and says where it lies.
-    pub(crate) fn append(&mut self, line: &[u8]) -> Result<Place> {
+    pub(crate) fn append(&mut self, line: &[u8]) -> Result<Appended> {
         let len = u32::try_from(line.len() - 1).ok().filter(|len| *len <= 1 << 31);
         let len = len.ok_or_else(|| Error::new(ErrorCode::InvalidArgument, "an entry may be at most 2 GiB long"))?;
         let log = match &mut self.backing {
             Backing::Buffer(bytes) => {
                 let place = Place { offset: bytes.len() as u64, len };
                 bytes.extend_from_slice(line);
-                return Ok(place);
+                return Ok(Appended::At(place));
             }
             Backing::File(log) => log,
         };
@@ -203,26 +220,30 @@ impl Log {
         if written.is_ok() {
             written = append_all(&*log.file, line);
         }
-        if let Err((_, error)) = written {
-            log.take_back();
+        if let Err((part, error)) = written {
+            log.take_back(part as u64);
             return Err(self.failed("append to the session file", &error));
         }
         if self.durability == Durability::Entry
             && let Err(error) = log.file.sync()
         {
-            log.take_back();
+            log.take_back(seal + line.len() as u64);
             self.poisoned = true;
             return Err(self.failed("bring the session file to the disk", &error));
         }
         log.unsynced = self.durability != Durability::Entry;
+        let end = log.len + seal + line.len() as u64;
+        if log.file.appended_to().is_ok_and(|position| position.is_some_and(|position| position != end)) {
+            return Ok(Appended::Elsewhere);
+        }
         log.unsealed = false;
         let place = Place { offset: log.len + seal, len };
-        log.len += seal + line.len() as u64;
-        Ok(place)
+        log.len = end;
+        Ok(Appended::At(place))
     }
 
     /// Creates the file with everything so far and `line` (S43). In memory it only appends.
-    pub(crate) fn create_with(&mut self, line: &[u8]) -> Result<Place> {
+    pub(crate) fn create_with(&mut self, line: &[u8]) -> Result<Appended> {
         let Backing::Buffer(bytes) = &mut self.backing else { return self.append(line) };
         let start = bytes.len();
         let Some(path) = self.path.clone() else { return self.append(line) };
@@ -231,7 +252,7 @@ impl Log {
             Ok(file) => {
                 let len = bytes.len() as u64;
                 self.backing = Backing::File(LogFile { file, len, unsealed: false, unsynced: true });
-                Ok(Place { offset: start as u64, len: (line.len() - 1) as u32 })
+                Ok(Appended::At(Place { offset: start as u64, len: (line.len() - 1) as u32 }))
             }
             Err(error) => {
                 bytes.truncate(start);
@@ -293,17 +314,13 @@ impl Log {
 }
 
 impl LogFile {
-    /// Cuts a write that failed. If that fails too, what is there stays as a line of its own.
-    fn take_back(&mut self) {
-        if self.file.truncate(self.len).is_ok() {
-            return;
-        }
-        match self.file.extent() {
-            Ok(FileExtent { len, .. }) if len > self.len => {
-                self.len = len;
-                self.unsealed = true;
-            }
-            _ => {}
+    /// Cuts the `part` bytes of a write that failed. What cannot be cut is found by [`Log::growth`] like a stranger's line:
+    /// torn, it is skipped; complete, it counts.
+    fn take_back(&self, part: u64) {
+        let expected = self.len + part + u64::from(self.unsealed);
+        // If more than ours came, cutting would hit what someone else wrote.
+        if self.file.extent().is_ok_and(|extent| extent.len <= expected) {
+            let _ = self.file.truncate(self.len);
         }
     }
 }
@@ -329,10 +346,7 @@ pub(crate) fn create_file(
     })?;
     let written = lock(&*file, path).and_then(|()| {
         append_all(&*file, bytes).map_err(|(_, error)| Error::storage("write the session file", path, &error))?;
-        match durability {
-            Durability::None => Ok(()),
-            _ => file.sync().map_err(|error| Error::storage("bring the session file to the disk", path, &error)),
-        }
+        sync_new(storage, &*file, path, durability)
     });
     match written {
         Ok(()) => Ok(file),
@@ -342,6 +356,39 @@ pub(crate) fn create_file(
             Err(error)
         }
     }
+}
+
+/// Brings a new file and its name to the disk, if that is asked for.
+pub(crate) fn sync_new(
+    storage: &dyn Storage,
+    file: &dyn StorageFile,
+    path: &Path,
+    durability: Durability,
+) -> Result<()> {
+    if durability == Durability::None {
+        return Ok(());
+    }
+    let synced = file.sync().and_then(|()| path.parent().map_or(Ok(()), |directory| storage.sync_dir(directory)));
+    synced.map_err(|error| Error::storage("bring the session file to the disk", path, &error))
+}
+
+/// Opens a session file for writing, with its lock.
+///
+/// Between opening and locking, another process may have put a new file in its place (a migration does that). The lock
+/// would then be on a file without a name, so it is looked at again under the lock.
+pub(crate) fn open_locked(storage: &dyn Storage, path: &Path) -> Result<Box<dyn StorageFile>> {
+    const TRIES: usize = 10;
+    for _ in 0..TRIES {
+        let file = storage
+            .open(path, FileMode::Append)
+            .map_err(|error| Error::storage("open the session file", path, &error))?;
+        lock(&*file, path)?;
+        let facts = file.facts().map_err(|error| Error::storage("open the session file", path, &error))?;
+        if storage.facts(path).is_ok_and(|named| named.identity == facts.identity) {
+            return Ok(file);
+        }
+    }
+    Err(Error::new(ErrorCode::StorageChanged, "the session file is replaced again and again; try later").at(path))
 }
 
 /// Takes the writer's lock or says who cannot.

@@ -1,8 +1,11 @@
 //! Files of versions 1 and 2 become version 3 (S61–S66). The only time lines are ever rewritten.
 
+use std::collections::HashSet;
+
 use crate::json;
 
-use super::fact::{is_blank, string_is};
+use super::append::fresh_id_unless;
+use super::fact::{FactBlock, Fault, is_blank, string_is};
 use super::header::{FirstLine, Header, first_line};
 use super::ids::IdSource;
 
@@ -12,6 +15,8 @@ pub(crate) struct Migrated {
     pub(crate) bytes: Vec<u8>,
     /// Lines that are not JSON. The rewrite leaves them out (S66), so the caller keeps them elsewhere.
     pub(crate) dropped: Vec<u8>,
+    /// What is wrong with them.
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Whether a file with this header needs [`migrate`] (S61).
@@ -25,15 +30,20 @@ pub(crate) fn migrate(bytes: &[u8], header: &Header, ids: &dyn IdSource) -> Migr
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut dropped = Vec::new();
     let mut lines: Vec<Vec<u8>> = Vec::new();
-    for line in bytes.split(|byte| *byte == b'\n') {
+    let mut damaged = FactBlock::default();
+    let mut offset = 0;
+    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        damaged.lines = number as u32;
         match first_line(line) {
             FirstLine::Object(_) | FirstLine::Value => lines.push(json::rewrite(line)),
             FirstLine::Nothing if is_blank(line) => {}
             FirstLine::Nothing => {
                 dropped.extend_from_slice(line);
                 dropped.push(b'\n');
+                damaged.read_line(line, offset, true);
             }
         }
+        offset += line.len() as u64 + 1;
     }
     if header.version() < 2.0 {
         link_lines(&mut lines, ids);
@@ -51,17 +61,21 @@ pub(crate) fn migrate(bytes: &[u8], header: &Header, ids: &dyn IdSource) -> Migr
         out.extend_from_slice(&line);
         out.push(b'\n');
     }
-    Migrated { bytes: out, dropped }
+    Migrated { bytes: out, dropped, faults: damaged.faults }
 }
 
 /// 1 → 2: a linear list of lines becomes a chain (S62–S64).
 fn link_lines(lines: &mut [Vec<u8>], ids: &dyn IdSource) {
     let mut parent = b"null".to_vec();
+    let mut taken = HashSet::new();
     for at in 0..lines.len() {
         if !lines[at].starts_with(b"{") || is_header(&lines[at]) {
             continue;
         }
-        let id = format!("\"{}\"", &ids.random_uuid().to_string()[..8]).into_bytes();
+        // The reference does not look for collisions here (S14); among ten thousand entries one is likely enough.
+        let id = fresh_id_unless(ids, |id| taken.contains(id));
+        taken.insert(id.clone());
+        let id = format!("\"{id}\"").into_bytes();
         let line = json::replace_member(&lines[at], "id", &id);
         lines[at] = json::replace_member(&line, "parentId", &parent);
         parent = id;

@@ -1,14 +1,17 @@
 //! Opening and creating trees (S41–S58, S99–S101).
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use crate::error::{Error, ErrorCode, Result};
 
+use super::fact::{FactBlock, Fault};
 use super::header::{FirstLine, Header, first_line};
 use super::ids::is_valid_session_id;
 use super::index::Index;
+use super::lines::for_each_line;
 use super::location;
 use super::log::{self, Log};
 use super::options::{CreateOptions, OpenOptions};
@@ -17,8 +20,8 @@ use super::storage::{FileMode, StorageFile, read_range};
 use super::tree::{Shared, State, Tree};
 use super::{discover, migrate, repair};
 
-/// How much is read at a time while looking for the header.
-const HEADER_STEP: usize = 64 << 10;
+/// Files below this size are indexed without a guess of their number of entries.
+const SMALL: u64 = 64 << 10;
 
 impl Tree {
     /// A new session for a working directory. Nothing is on the disk but its directory until the first user or assistant
@@ -60,7 +63,8 @@ impl Tree {
     /// `invalid_session_file` (the bytes stay as they are, S50), `session_locked`, `storage_failed`.
     pub fn open(path: impl AsRef<Path>, options: OpenOptions) -> Result<Tree> {
         let path = location::resolve(path.as_ref());
-        let directory = options.session_dir.clone().or_else(|| path.parent().map(Path::to_path_buf));
+        let chosen = options.session_dir.as_ref().map(|directory| location::resolve(&location::expand_home(directory)));
+        let directory = chosen.or_else(|| path.parent().map(Path::to_path_buf));
         let shared = |cwd| Shared::from_open(&options, cwd, directory.clone());
         match options.storage.facts(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !options.read_only => {
@@ -76,14 +80,12 @@ impl Tree {
             Ok(facts) if !facts.is_file => return Err(not_a_session(&path, "it is not a regular file")),
             Ok(_) => {}
         }
-        let mode = if options.read_only { FileMode::Read } else { FileMode::Append };
-        let file = options
-            .storage
-            .open(&path, mode)
-            .map_err(|error| Error::storage("open the session file", &path, &error))?;
-        if !options.read_only {
-            log::lock(&*file, &path)?;
-        }
+        let storage = &*options.storage;
+        let file = match options.read_only {
+            true => (storage.open(&path, FileMode::Read))
+                .map_err(|error| Error::storage("open the session file", &path, &error))?,
+            false => log::open_locked(storage, &path)?,
+        };
         let loaded = load(file, &path, &options)?;
         let cwd = working_directory(&options, loaded.header.cwd.as_deref());
         Ok(Tree::from_state(loaded, shared(cwd)))
@@ -173,6 +175,7 @@ impl Tree {
 pub(crate) fn session_directory(options: &CreateOptions, cwd: &Path) -> PathBuf {
     match &options.session_dir {
         Some(directory) => location::resolve(&location::expand_home(directory)),
+        None if location::session_dir_override().is_some() => location::session_dir_override().unwrap_or_default(),
         None => {
             let agent_dir = options.agent_dir.clone().unwrap_or_else(location::agent_dir);
             location::session_dir(&location::resolve(&location::expand_home(&agent_dir)), cwd)
@@ -211,9 +214,11 @@ pub(crate) fn load(file: Box<dyn StorageFile>, path: &Path, options: &OpenOption
         return load_migrated(file, path, options, &bytes, &header);
     }
     let mut index = Index::after_lines(found.lines);
+    for fault in &found.faults {
+        index.diagnostics.push(u64::from(fault.line) + 1, fault.offset, fault.kind, fault.message.as_str());
+    }
     scan_into(&mut index, &*file, found.end, len).map_err(|error| fail(&error))?;
     index.finish();
-    index.report_missing_parents();
     let sealed = read_range(&*file, len - 1, 1).map_err(|error| fail(&error))? == b"\n";
     let mut log = Log::file(storage, path.to_path_buf(), file, len, options.durability);
     if options.read_only {
@@ -228,7 +233,7 @@ pub(crate) fn load(file: Box<dyn StorageFile>, path: &Path, options: &OpenOption
 pub(crate) fn scan_into(index: &mut Index, file: &dyn StorageFile, start: u64, end: u64) -> io::Result<()> {
     let mut first = true;
     scan::scan(file, start, end, |block| {
-        if std::mem::take(&mut first) && end - start > HEADER_STEP as u64 {
+        if std::mem::take(&mut first) && end - start > SMALL {
             // Growing by doubling would need half as much memory again; guess from the first block instead.
             let bytes: u64 = block.facts.iter().map(|fact| u64::from(fact.len) + 1).sum();
             let guess = (end - start).saturating_mul(block.facts.len() as u64 + 1) / bytes.max(1);
@@ -270,7 +275,9 @@ fn load_migrated(
     index.file_lines = 1;
     index.absorb(&scan::scan_bytes(&migrated.bytes[(start as usize).min(migrated.bytes.len())..], start));
     index.finish();
-    index.report_missing_parents();
+    for fault in &migrated.faults {
+        index.diagnostics.push(u64::from(fault.line) + 1, fault.offset, fault.kind, fault.message.as_str());
+    }
     let header = Header::read(first_text_line(&migrated.bytes)).unwrap_or_else(|| header.clone());
     let storage = options.storage.clone();
     let log = if options.read_only {
@@ -297,48 +304,45 @@ pub(crate) struct HeaderSearch {
     /// Lines up to and including the header.
     pub(crate) lines: u64,
     pub(crate) why_not: &'static str,
+    /// Bad lines before the header.
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Finds the first parsed line of a file and sees whether it is a header (S8, S52).
 ///
 /// A byte order mark in front of it is passed over (S53 allows it; it is never written).
 pub(crate) fn find_header(file: &dyn StorageFile, len: u64) -> io::Result<HeaderSearch> {
-    let mut search = HeaderSearch { header: None, end: 0, lines: 0, why_not: "no line of it is a JSON object" };
-    let mut pending: Vec<u8> = Vec::new();
-    let mut at = 0;
-    loop {
-        let piece = read_range(file, at, HEADER_STEP.min((len - at) as usize))?;
-        at += piece.len() as u64;
-        let last = piece.is_empty() || at >= len;
-        pending.extend_from_slice(&piece);
-        let mut start = 0;
-        while start < pending.len() {
-            let end = match memchr::memchr(b'\n', &pending[start..]) {
-                Some(found) => start + found,
-                None if last => pending.len(),
-                None => break,
-            };
-            let mut line = &pending[start..end];
-            if search.end == 0 {
-                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let mut search =
+        HeaderSearch { header: None, end: 0, lines: 0, why_not: "no line of it is a JSON object", faults: Vec::new() };
+    let mut before = FactBlock::default();
+    for_each_line(file, 0, len, &mut Vec::new(), |line| {
+        let offset = search.end;
+        search.lines += 1;
+        search.end = (offset + line.len() as u64 + 1).min(len);
+        let line = if offset == 0 { without_mark(line) } else { line };
+        match first_line(line) {
+            FirstLine::Nothing => {
+                before.read_line(line, offset, true);
+                // A file of nothing but bad lines is refused; its faults need no list.
+                before.faults.truncate(MAX_FAULTS);
+                return ControlFlow::Continue(());
             }
-            search.lines += 1;
-            search.end += (end - start) as u64 + 1;
-            start = end + 1;
-            match first_line(line) {
-                FirstLine::Nothing => continue,
-                FirstLine::Object(line) => {
-                    search.header = Header::read(line);
-                    search.why_not = "its first JSON line is not a session header with a string id";
-                }
-                FirstLine::Value => search.why_not = "its first JSON line is not an object",
+            FirstLine::Object(line) => {
+                search.header = Header::read(line);
+                search.why_not = "its first JSON line is not a session header with a string id";
             }
-            search.end = search.end.min(len);
-            return Ok(search);
+            FirstLine::Value => search.why_not = "its first JSON line is not an object",
         }
-        pending.drain(..start.min(pending.len()));
-        if last {
-            return Ok(search);
-        }
-    }
+        ControlFlow::Break(())
+    })?;
+    search.faults = before.faults;
+    Ok(search)
+}
+
+/// As many bad lines before a header are told of.
+const MAX_FAULTS: usize = 1000;
+
+/// A line without the byte order mark that some editors put in front of a file.
+pub(crate) fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }

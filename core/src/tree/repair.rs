@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::json;
 
 use super::fact::is_blank;
-use super::header::{FirstLine, first_line};
-use super::log::{self, create_file};
-use super::open::{find_header, not_a_session};
+use super::log::{create_file, open_locked};
+use super::open::{find_header, not_a_session, without_mark};
 use super::options::{Durability, OpenOptions};
 use super::storage::{FileMode, Storage, StorageFile, append_all, read_range};
 
@@ -21,7 +21,8 @@ pub struct Repair {
 }
 
 /// Moves every line that is not JSON out of a session file into a side file next to it (`NAME.damaged`, appended to if
-/// it exists). All other lines stay byte for byte. The file is replaced in one step; nobody ever sees half of it.
+/// it exists). All other lines stay byte for byte, the file keeps its
+/// permissions, and a last line without LF gets one. The file is replaced in one step; nobody ever sees half of it.
 ///
 /// # Errors
 /// `invalid_session_file`, `session_locked`, `storage_failed`; the file is then as it was.
@@ -29,10 +30,7 @@ pub fn repair(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Repair> {
     let path = super::location::resolve(path.as_ref());
     let storage = &*options.storage;
     let fail = |error: &std::io::Error| Error::storage("read the session file", &path, error);
-    let file = storage
-        .open(&path, FileMode::Append)
-        .map_err(|error| Error::storage("open the session file", &path, &error))?;
-    log::lock(&*file, &path)?;
+    let file = open_locked(storage, &path)?;
     let len = file.facts().map_err(|error| fail(&error))?.len;
     let found = find_header(&*file, len).map_err(|error| fail(&error))?;
     if found.header.is_none() {
@@ -40,23 +38,21 @@ pub fn repair(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Repair> {
     }
     let bytes = read_range(&*file, 0, len as usize).map_err(|error| fail(&error))?;
     let (mut good, mut bad, mut moved_lines) = (Vec::with_capacity(bytes.len()), Vec::new(), 0);
-    for line in bytes.split(|byte| *byte == b'\n') {
-        let is_bad = matches!(first_line(line), FirstLine::Nothing) && !is_blank(line) && !is_json(line);
+    for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let text = if number == 0 { without_mark(line) } else { line };
+        let is_bad = json::validate(text).is_err() && !is_blank(text);
         moved_lines += usize::from(is_bad);
         let out = if is_bad { &mut bad } else { &mut good };
-        if is_bad || !line.is_empty() {
-            out.extend_from_slice(line);
+        out.extend_from_slice(line);
+        if line.last() != Some(&b'\n') {
             out.push(b'\n');
         }
     }
+    let target = storage.canonicalize(&path).unwrap_or_else(|_| path.clone());
     if moved_lines > 0 {
-        replace_file(storage, &path, &good, &bad)?;
+        replace_file(storage, &target, &good, &bad)?;
     }
-    Ok(Repair { moved_lines, side_file: (moved_lines > 0).then(|| side_path(&path)) })
-}
-
-fn is_json(line: &[u8]) -> bool {
-    crate::json::validate(line).is_ok()
+    Ok(Repair { moved_lines, side_file: (moved_lines > 0).then(|| side_path(&target)) })
 }
 
 /// Replaces the file at `path` (links are followed) by `bytes` in one step and returns it open and locked. `removed`
@@ -82,10 +78,13 @@ pub(crate) fn replace_file(
         }
         other => other?,
     };
-    if let Err(error) = storage.rename(&temporary, &target) {
+    let renamed = (storage.copy_permissions(&target, &temporary)).and_then(|()| storage.rename(&temporary, &target));
+    if let Err(error) = renamed {
         let _ = storage.remove(&temporary);
         return Err(Error::storage("replace the session file", &target, &error));
     }
+    // Both files are whole on the disk, so whichever has the name after a crash is good.
+    let _ = storage.sync_dir(target.parent().unwrap_or(Path::new(".")));
     Ok(file)
 }
 

@@ -52,6 +52,10 @@ pub trait Storage: Send + Sync + fmt::Debug {
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
     /// Replaces `to` by `from` in one step.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Waits until the names in a directory are on the disk.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Gives `to` the permissions of `from`.
+    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// The path with all links followed.
@@ -66,6 +70,10 @@ pub trait StorageFile: Send + Sync + fmt::Debug {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Appends with one system call; may take only a part.
     fn append(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Where the last append ended, if the system tells: more than expected when someone else appended just before.
+    fn appended_to(&self) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
     /// Waits until everything is on the disk.
     fn sync(&self) -> io::Result<()>;
     /// Cuts the file.
@@ -119,6 +127,15 @@ impl Storage for OsStorage {
         fs::rename(from, to)
     }
 
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        // Elsewhere a directory cannot be opened as a file, and need not be.
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::set_permissions(to, fs::metadata(from)?.permissions())
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
@@ -148,6 +165,11 @@ impl StorageFile for OsFile {
 
     fn append(&self, bytes: &[u8]) -> io::Result<usize> {
         io::Write::write(&mut &self.0, bytes)
+    }
+
+    /// Appending moves the position to the end of what was appended, wherever that came to lie.
+    fn appended_to(&self) -> io::Result<Option<u64>> {
+        io::Seek::stream_position(&mut &self.0).map(Some)
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Prompt and tools in force: a fold over system messages (S139–S143).
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::message::{JsonObject, Message, Role};
 
@@ -90,7 +90,9 @@ impl SystemFold {
         if !self.tools.is_empty() {
             out.set("toolsAdded", self.tools);
         }
-        out.set("timestamp", self.timestamp.unwrap_or(json!(null)));
+        if let Some(timestamp) = self.timestamp {
+            out.set("timestamp", timestamp);
+        }
         out
     }
 }

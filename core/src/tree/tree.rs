@@ -213,7 +213,8 @@ impl Tree {
         Branch { nodes: self.read().path(leaf), tree: self.clone() }
     }
 
-    /// Ids of the children of an entry, or of `null`, in order of first appearance (S80).
+    /// Ids of the children of an entry, or of `null`, in order of first appearance (S80). This looks at `parentId` alone, so
+    /// in a damaged file an entry may be its own descendant; walk with [`Tree::structure`], which has no cycles.
     pub fn children(&self, id: Option<&str>) -> Vec<String> {
         let mut state = self.write();
         let parent = match id {
