@@ -183,6 +183,27 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// [`shutdown`](Engine::shutdown) for a thread that may block, which also waits for the worker threads to end: after
+    /// it nothing of the engine is left running. Never call it from an executor's task.
+    ///
+    /// Errors: `timeout` when that took longer than `limit`; what was begun goes on.
+    pub fn shutdown_blocking(&self, limit: Duration) -> Result<()> {
+        let start = Instant::now();
+        let sessions = self.shared().close();
+        while sessions.iter().any(|session| !session.is_closed()) {
+            if start.elapsed() >= limit {
+                return Err(Error::new(ErrorCode::Timeout, "sessions took longer to close than the time allowed"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if let Some(runtime) = lock(&self.inner.runtime).take() {
+            runtime.shutdown_timeout(limit.saturating_sub(start.elapsed()));
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         let sessions = self.shared.close();

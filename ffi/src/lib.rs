@@ -1,1 +1,33 @@
-//! C ABI.
+//! The C ABI of branchline.
+//!
+//! One C type a file; `include/branchline.h` is generated from here, so the documentation of every exported function is
+//! written for C programmers. The rules of the boundary live in four places: [`boundary`] (panics, errors, fork),
+//! [`handle`] (tokens instead of addresses), [`input`] and [`output`] (what crosses, and how it is checked).
+//! `docs/c-abi.md` is the contract in prose.
+
+#![allow(unreachable_pub, reason = "what is exported is exported by its symbol, and documented for the header")]
+#![allow(non_camel_case_types, reason = "types carry the names they have in C")]
+#![allow(clippy::upper_case_acronyms, reason = "so do enum constants")]
+#![allow(clippy::missing_safety_doc, reason = "each function states its contract for C callers: Ownership, Threads")]
+
+mod block_on;
+mod boundary;
+mod callbacks;
+mod engine;
+mod error;
+mod event;
+mod events;
+mod fork_guard;
+mod handle;
+mod input;
+mod json;
+mod options;
+mod output;
+mod session;
+mod session_append;
+mod session_run;
+mod session_tree;
+mod status;
+mod string;
+mod subscription;
+mod version;

@@ -82,6 +82,28 @@ impl Events {
         Ok(events)
     }
 
+    /// What is queued, at most `max`, without waiting.
+    pub fn try_next_batch(&self, max: usize) -> Vec<Event> {
+        self.queue.drain(max)
+    }
+
+    /// Blocks the calling thread until something is queued or nothing will be, for at most `time`, and takes nothing.
+    ///
+    /// Errors: `timeout`.
+    pub fn wait(&self, time: Duration) -> Result<()> {
+        self.queue.wait(time)
+    }
+
+    /// Events queued now.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether none is queued now.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Drops what is queued and takes no more: [`next`](Events::next) gives `None` from now on.
     pub fn discard(&self) {
         self.queue.detach();

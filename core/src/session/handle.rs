@@ -47,8 +47,9 @@ impl Actor {
                 let _ = reply.send(self.set_level(&level));
             }
             Command::SetTools { names, reply } => {
-                let _ = reply.send(self.tools.choose(&names));
-                self.show();
+                let chosen = self.tools.choose(&names);
+                self.show(); // before the answer: who asks for the state then finds the choice
+                let _ = reply.send(chosen);
             }
             Command::AppendCustom { custom_type, data, reply } => {
                 let _ = reply.send(self.append_custom(&custom_type, data));

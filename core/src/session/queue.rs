@@ -189,6 +189,10 @@ impl Queue {
         state.items.is_empty() && state.over()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.lock().items.len()
+    }
+
     /// Up to `max` events at once, none when the queue is empty.
     pub(crate) fn drain(&self, max: usize) -> Vec<Event> {
         let mut state = self.lock();

@@ -1,0 +1,96 @@
+//! Data that crosses as JSON text. Keys are those of the other languages, in camelCase.
+
+use branchline_core::json;
+use branchline_core::tree::{Context, Diagnostic, SessionInfo, Tree};
+use branchline_core::{NavigateResult, Phase, Result, Session};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+pub(crate) fn sessions(sessions: &[SessionInfo]) -> String {
+    let one = |info: &SessionInfo| {
+        let mut object = json!({
+            "path": path(&info.path),
+            "id": info.id,
+            "cwd": info.cwd,
+            "name": info.name,
+            "parentSessionPath": info.parent_session_path,
+            "created": info.created,
+            "modified": info.modified,
+            "messageCount": info.message_count,
+            "firstMessage": info.first_message,
+        });
+        if let Some(text) = &info.all_messages_text {
+            object["allMessagesText"] = Value::from(text.as_str());
+        }
+        object
+    };
+    json::to_string(&sessions.iter().map(one).collect::<Vec<_>>())
+}
+
+pub(crate) fn state(session: &Session) -> String {
+    let state = session.state();
+    json::to_string(&json!({
+        "id": session.id(),
+        "path": session.path().as_deref().map(path),
+        "cwd": path(&session.cwd()),
+        "name": session.name(),
+        "phase": match state.phase {
+            Phase::Idle => "idle",
+            Phase::Running => "running",
+            Phase::Compacting => "compacting",
+            Phase::Closed => "closed",
+            _ => "other",
+        },
+        "leaf": state.leaf,
+        "model": state.model,
+        "thinkingLevel": state.thinking_level,
+        "tools": state.tools,
+        "steering": state.steering,
+        "followUp": state.follow_up,
+        "contextMessages": state.context_messages,
+    }))
+}
+
+/// `leaf` first, so that a reader of the stream knows it when the entries come.
+pub(crate) fn tree(tree: &Tree, leaf: Option<&str>) -> String {
+    format!("{{\"leaf\":{},\"entries\":{}}}", json::to_string(&leaf), tree.structure().to_json())
+}
+
+pub(crate) fn branch(tree: &Tree, leaf: Option<&str>) -> String {
+    json::to_string(&tree.branch(leaf).ids().collect::<Vec<_>>())
+}
+
+pub(crate) fn context(context: &Context) -> Result<Vec<u8>> {
+    let model = context.model().map(|(provider, id)| json!({"provider": provider, "modelId": id}));
+    let mut out = b"{\"messages\":[".to_vec();
+    for (n, message) in context.messages().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&message.raw());
+    }
+    out.extend_from_slice(b"],\"thinkingLevel\":");
+    json::write(&mut out, context.thinking_level());
+    out.extend_from_slice(b",\"model\":");
+    json::write(&mut out, &model);
+    out.push(b'}');
+    Ok(out)
+}
+
+pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
+    let one = |fault: &Diagnostic| json!({"line": fault.line, "offset": fault.offset, "kind": fault.kind.name(), "message": fault.message});
+    json::to_string(&diagnostics.iter().map(one).collect::<Vec<_>>())
+}
+
+pub(crate) fn navigated(result: &NavigateResult) -> String {
+    json::to_string(&json!({
+        "leaf": result.leaf,
+        "editorText": result.editor_text,
+        "cancelled": result.cancelled,
+        "summaryEntry": result.summary_entry,
+    }))
+}

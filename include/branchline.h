@@ -1,0 +1,999 @@
+/*
+ * branchline.h - the C interface of branchline, an embeddable coding-agent library.
+ *
+ * Generated from ffi/src by tools/header; do not edit. docs/c-abi.md is the contract in prose. In short:
+ *
+ *   - Functions that can fail return a branchline_status; BRANCHLINE_STATUS_OK is 0. Their last parameter, which may be
+ *     NULL, receives an error object on failure: free it with branchline_error_free. Outputs (out_...) are written on
+ *     success only.
+ *   - Handles are tokens: one that was freed, or is of another type, gives BRANCHLINE_STATUS_INVALID_HANDLE. Freeing NULL
+ *     is fine, and so is freeing a parent before its children.
+ *   - Strings in are UTF-8 (paths: bytes) and only borrowed. A char ** result is yours: free it with
+ *     branchline_string_free. A const char * belongs to what it was asked of.
+ *   - Structs begin with struct_size: start from their _INIT macro. Zero always means the default.
+ *   - Every function may be called from any thread.
+ */
+
+#ifndef BRANCHLINE_H
+#define BRANCHLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** The version this header belongs to; compare with branchline_version(). */
+#define BRANCHLINE_VERSION "0.1.0"
+#define BRANCHLINE_VERSION_MAJOR 0
+#define BRANCHLINE_VERSION_MINOR 1
+#define BRANCHLINE_VERSION_PATCH 0
+/** The same as one number; compare with branchline_version_number(). */
+#define BRANCHLINE_VERSION_NUMBER 1000
+
+/// A timeout that means none. Milliseconds.
+#define BRANCHLINE_WAIT_FOREVER 4294967295
+
+/// What a call came to. OK is 0; every other number has one meaning for ever, and new ones are only added: treat a
+/// number you do not know as a failure.
+///
+/// 1 to 99 are the library's error codes, the same in all languages; 100 to 199 are faults that only C can make;
+/// END, from 200, is an answer and no fault. END and TIMEOUT come without an error object.
+enum branchline_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /// It worked.
+  BRANCHLINE_STATUS_OK = 0,
+  /// An argument is missing, malformed or out of range.
+  BRANCHLINE_STATUS_INVALID_ARGUMENT = 1,
+  /// A fault inside the library; please report it.
+  BRANCHLINE_STATUS_INTERNAL = 2,
+  /// The file is not a session; its bytes were left alone.
+  BRANCHLINE_STATUS_INVALID_SESSION_FILE = 10,
+  /// No entry has the given id.
+  BRANCHLINE_STATUS_ENTRY_NOT_FOUND = 11,
+  /// A session id has characters that are not allowed.
+  BRANCHLINE_STATUS_INVALID_SESSION_ID = 12,
+  /// A context edit's replacement is neither null nor an object with content.
+  BRANCHLINE_STATUS_INVALID_REPLACEMENT = 13,
+  /// The target of a context edit is not on the active branch.
+  BRANCHLINE_STATUS_NOT_ON_ACTIVE_BRANCH = 14,
+  /// The target of a context edit is of a kind that cannot be edited.
+  BRANCHLINE_STATUS_NOT_EDITABLE = 15,
+  /// The source of a fork has no entries or no header.
+  BRANCHLINE_STATUS_FORK_SOURCE_INVALID = 16,
+  /// The file that should be created exists.
+  BRANCHLINE_STATUS_FILE_EXISTS = 17,
+  /// Another writer has the session file open.
+  BRANCHLINE_STATUS_SESSION_LOCKED = 18,
+  /// The session was opened read-only.
+  BRANCHLINE_STATUS_READ_ONLY = 19,
+  /// The operating system refused a file operation.
+  BRANCHLINE_STATUS_STORAGE_FAILED = 20,
+  /// The session file was replaced or shortened by someone else while it was open.
+  BRANCHLINE_STATUS_STORAGE_CHANGED = 21,
+  /// The session's working directory does not exist.
+  BRANCHLINE_STATUS_WORKING_DIRECTORY_MISSING = 22,
+  /// The session has no file yet, so it cannot be forked from disk.
+  BRANCHLINE_STATUS_NOT_SAVED = 23,
+  /// Forking before something that is not a user message.
+  BRANCHLINE_STATUS_INVALID_FORK_TARGET = 24,
+  /// A run is active and the call needs an idle session.
+  BRANCHLINE_STATUS_RUNNING = 30,
+  /// A compaction, branch summary or navigation is active.
+  BRANCHLINE_STATUS_COMPACTING = 31,
+  /// The operation was cancelled by its caller.
+  BRANCHLINE_STATUS_CANCELLED = 32,
+  /// The session or engine was closed.
+  BRANCHLINE_STATUS_CLOSED = 33,
+  /// The time allowed for a wait ran out. Comes without an error object.
+  BRANCHLINE_STATUS_TIMEOUT = 34,
+  /// Waiting here would wait for the caller itself.
+  BRANCHLINE_STATUS_WOULD_DEADLOCK = 35,
+  /// No model with that name is known.
+  BRANCHLINE_STATUS_UNKNOWN_MODEL = 40,
+  /// No model was chosen, and none is the default.
+  BRANCHLINE_STATUS_NO_MODEL = 41,
+  /// The model's service refused or broke off a request.
+  BRANCHLINE_STATUS_PROVIDER_FAILED = 42,
+  /// No tool with that name is known.
+  BRANCHLINE_STATUS_UNKNOWN_TOOL = 50,
+  /// There is nothing to compact.
+  BRANCHLINE_STATUS_NOTHING_TO_COMPACT = 60,
+  /// The path already ends with a compaction.
+  BRANCHLINE_STATUS_ALREADY_COMPACTED = 61,
+  /// The request for a summary failed.
+  BRANCHLINE_STATUS_SUMMARY_FAILED = 62,
+  /// A handle was freed before, is of another type, or never came from this library.
+  BRANCHLINE_STATUS_INVALID_HANDLE = 100,
+  /// The library hit a bug and caught it. The process is fine; please report the message.
+  BRANCHLINE_STATUS_PANIC = 101,
+  /// This process is a child made by fork() of the one that uses the library.
+  BRANCHLINE_STATUS_FORKED = 102,
+  /// No event will come any more. Comes without an error object.
+  BRANCHLINE_STATUS_END = 200,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum branchline_status branchline_status;
+#else
+typedef uint32_t branchline_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/// What happened. New numbers are added: ignore what you do not know.
+enum branchline_event_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /// Not a live event.
+  BRANCHLINE_EVENT_NONE = 0,
+  /// A run began.
+  BRANCHLINE_EVENT_AGENT_START = 1,
+  /// A turn began: its messages, one response, and the calls it asks for follow.
+  BRANCHLINE_EVENT_TURN_START = 2,
+  /// A message begins.
+  BRANCHLINE_EVENT_MESSAGE_START = 3,
+  /// The response grew by something that is neither text nor thinking; see the JSON.
+  BRANCHLINE_EVENT_MESSAGE_UPDATE = 4,
+  /// The response grew by text: see branchline_event_text.
+  BRANCHLINE_EVENT_TEXT_DELTA = 5,
+  /// The model thought on: see branchline_event_text.
+  BRANCHLINE_EVENT_THINKING_DELTA = 6,
+  /// A message is complete and stored: see branchline_event_entry_id.
+  BRANCHLINE_EVENT_MESSAGE_END = 7,
+  /// A tool call is about to run.
+  BRANCHLINE_EVENT_TOOL_EXECUTION_START = 8,
+  /// A running tool reports progress.
+  BRANCHLINE_EVENT_TOOL_EXECUTION_UPDATE = 9,
+  /// A tool call is over.
+  BRANCHLINE_EVENT_TOOL_EXECUTION_END = 10,
+  /// A turn is over.
+  BRANCHLINE_EVENT_TURN_END = 11,
+  /// A run is over.
+  BRANCHLINE_EVENT_AGENT_END = 12,
+  /// Nothing follows by itself any more; the session is idle.
+  BRANCHLINE_EVENT_AGENT_SETTLED = 13,
+  /// The queues of waiting texts changed.
+  BRANCHLINE_EVENT_QUEUE_UPDATE = 14,
+  /// An entry was stored that no other event speaks of.
+  BRANCHLINE_EVENT_ENTRY_APPENDED = 15,
+  /// The session's name changed.
+  BRANCHLINE_EVENT_SESSION_INFO_CHANGED = 16,
+  /// The effective thinking level changed.
+  BRANCHLINE_EVENT_THINKING_LEVEL_CHANGED = 17,
+  /// Something this header has no number for; see the JSON.
+  BRANCHLINE_EVENT_OTHER = 1000,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum branchline_event_kind branchline_event_kind;
+#else
+typedef uint32_t branchline_event_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/// What a host creates first: worker threads, models and tools. Two engines can live in one process.
+typedef struct branchline_engine branchline_engine;
+
+/// What went wrong: a status, a sentence that says what to do next, and the file it is about.
+typedef struct branchline_error branchline_error;
+
+/// One event. The accessors below never fail: for what is no live event, or does not have what was asked for, they give
+/// 0, false or NULL.
+typedef struct branchline_event branchline_event;
+
+/// A bounded queue of a session's events that the host drains. A session whose queue is full waits: read it or free it.
+typedef struct branchline_events branchline_events;
+
+/// A live session: one cursor over one session tree, with its model, tools, queues and agent loop.
+typedef struct branchline_session branchline_session;
+
+/// Callbacks that are being told of a session's events.
+typedef struct branchline_subscription branchline_subscription;
+
+/// Settings of an engine. Start from `BRANCHLINE_ENGINE_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_engine_options)`.
+  size_t struct_size;
+  /// Worker threads; 0 is one for each processor, at most 4.
+  size_t worker_threads;
+  /// Where sessions live; NULL is `$PI_CODING_AGENT_DIR` or `~/.pi/agent`.
+  const char *agent_dir;
+  /// "provider/model" for sessions that choose none; NULL is none.
+  const char *default_model;
+} branchline_engine_options;
+
+/// Which sessions to list. Start from `BRANCHLINE_LIST_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_list_options)`.
+  size_t struct_size;
+  /// The working directory whose sessions are listed; NULL lists those of all.
+  const char *cwd;
+  /// The directory to look in; NULL is the default one.
+  const char *session_dir;
+  /// Not 0: also collect all text of each session, for searching.
+  uint32_t include_text;
+  /// 0.
+  uint32_t reserved;
+} branchline_list_options;
+
+/// When an appended entry is on the disk and not only with the operating system.
+typedef uint32_t branchline_durability;
+
+/// How a session is made or opened. Start from `BRANCHLINE_SESSION_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_session_options)`.
+  size_t struct_size;
+  /// Working directory: tools run here and a new file is filed under it. NULL is "." for a new session and the
+  /// file's own when opening.
+  const char *cwd;
+  /// Where session files are; NULL is the default directory for `cwd`.
+  const char *session_dir;
+  /// Id of a new session; NULL draws one.
+  const char *id;
+  /// Name of the session, or NULL.
+  const char *name;
+  /// Path to record in a new session's header as the one it came from, or NULL.
+  const char *parent_session;
+  /// "provider/model"; NULL is the file's own choice, else the engine's default.
+  const char *model;
+  /// "off", "minimal", "low", "medium", "high", "xhigh" or "max"; NULL is the file's own choice, else "medium".
+  const char *thinking_level;
+  /// Names of the active tools; NULL is the file's own choice, else all. Not NULL with a count of 0 is none.
+  const char *const *tools;
+  /// How many names there are.
+  size_t tool_count;
+  /// Replaces the built-in system prompt; NULL does not.
+  const char *system_prompt;
+  /// When entries are forced to disk.
+  branchline_durability durability;
+  /// Not 0: keep the session in memory only.
+  uint32_t in_memory;
+  /// Not 0: open without the right to write.
+  uint32_t read_only;
+  /// 0.
+  uint32_t reserved;
+} branchline_session_options;
+
+/// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
+///
+/// Callbacks run on threads of the library, one at a time for each session. From inside them every function of the
+/// library may be called, freeing their own session included; only waiting for their own session to be idle is
+/// refused. They must return normally: no exception, no longjmp.
+typedef struct {
+  /// `sizeof(branchline_callbacks)`.
+  size_t struct_size;
+  /// Passed to the functions below; the library does not look at it.
+  void *user_data;
+  /// Called for each event. The event lives until the function returns.
+  void (*on_event)(void *user_data, const branchline_event *event);
+  /// Called exactly once when the library will not use this table any more, also when subscribing failed; may be NULL.
+  void (*destroy)(void *user_data);
+  /// Events held before the session waits for these callbacks; 0 is 1024.
+  size_t capacity;
+} branchline_callbacks;
+
+/// What a prompt does when a run is active.
+typedef uint32_t branchline_when_running;
+
+/// Details of a prompt. Start from `BRANCHLINE_PROMPT_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_prompt_options)`.
+  size_t struct_size;
+  /// JSON list of image blocks `{"type":"image","data":...,"mimeType":...}` (base64), or NULL.
+  const char *images_json;
+  /// What happens when a run is active.
+  branchline_when_running when_running;
+  /// 0.
+  uint32_t reserved;
+} branchline_prompt_options;
+
+/// Details of a subscription. Start from `BRANCHLINE_EVENTS_OPTIONS_INIT`.
+typedef struct {
+  /// `sizeof(branchline_events_options)`.
+  size_t struct_size;
+  /// Events held before the session waits for the reader; 0 is 1024.
+  size_t capacity;
+} branchline_events_options;
+
+/// Details of a navigation. Start from `BRANCHLINE_NAVIGATE_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_navigate_options)`.
+  size_t struct_size;
+  /// Label for the summary entry, or for the target when there is none; NULL is none.
+  const char *label;
+  /// What the summary should pay attention to, or NULL.
+  const char *instructions;
+  /// Not 0: store a summary of what is left behind.
+  uint32_t summarize;
+  /// Not 0: `instructions` replace the usual ones instead of adding to them.
+  uint32_t replace_instructions;
+} branchline_navigate_options;
+
+/// Which side of an entry a fork takes.
+typedef uint32_t branchline_fork_position;
+
+/// Whenever the operating system likes. The default.
+#define BRANCHLINE_DURABILITY_NONE 0
+
+/// When a turn ends.
+#define BRANCHLINE_DURABILITY_TURN 1
+
+/// Before the append returns.
+#define BRANCHLINE_DURABILITY_ENTRY 2
+
+/// It is refused with RUNNING. The default.
+#define BRANCHLINE_WHEN_RUNNING_REFUSE 0
+
+/// It is delivered before the next request of the run.
+#define BRANCHLINE_WHEN_RUNNING_STEER 1
+
+/// It is delivered when the run would end.
+#define BRANCHLINE_WHEN_RUNNING_FOLLOW_UP 2
+
+/// Everything before a user message; its text is given for editing.
+#define BRANCHLINE_FORK_BEFORE 0
+
+/// Everything up to and including any entry.
+#define BRANCHLINE_FORK_AT 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/// The version of the library that is loaded: "0.1.0". Compare with `BRANCHLINE_VERSION`.
+///
+/// Ownership: the string is static; do not free it.
+/// Threads: any, also after fork().
+/// Errors: none.
+const char *branchline_version(void);
+
+/// The version of the library that is loaded as one number: major * 1000000 + minor * 1000 + patch. Compare with
+/// `BRANCHLINE_VERSION_NUMBER`.
+///
+/// Ownership: takes nothing.
+/// Threads: any, also after fork().
+/// Errors: none.
+uint32_t branchline_version_number(void);
+
+/// The stable name of a status, the same as the error code in other languages: "session_locked". "unknown" for a number
+/// that is no status.
+///
+/// Ownership: the string is static; do not free it.
+/// Threads: any, also after fork().
+/// Errors: none.
+const char *branchline_status_name(uint32_t status);
+
+/// The status the failed call returned. OK for NULL or what is no error.
+///
+/// Ownership: borrows `error`.
+/// Threads: any.
+/// Errors: none.
+branchline_status branchline_error_status(const branchline_error *error);
+
+/// One sentence for people: what was wrong and what to do. UTF-8, never NULL; empty for NULL or what is no error.
+///
+/// Ownership: the string belongs to `error` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_error_message(const branchline_error *error);
+
+/// The file the error is about, or NULL.
+///
+/// Ownership: the string belongs to `error` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_error_path(const branchline_error *error);
+
+/// Frees an error. NULL is fine.
+///
+/// Ownership: takes `error`.
+/// Threads: any.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_error_free(branchline_error *error);
+
+/// Frees a string that the library handed out through a `char **`. NULL is fine.
+///
+/// Ownership: takes `string`; it must have come from this library and not be freed yet. Strings that are `const char *`
+/// belong to someone else: do not free them.
+/// Threads: any.
+/// Errors: FORKED.
+branchline_status branchline_string_free(char *string);
+
+/// Starts an engine. `options` may be NULL.
+///
+/// Ownership: `out_engine` is yours: free it with branchline_engine_free.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, FORKED, INTERNAL when threads cannot be started.
+branchline_status branchline_engine_new(const branchline_engine_options *options,
+                                        branchline_engine **out_engine,
+                                        branchline_error **error);
+
+/// Aborts and closes every session of the engine and waits, at most `timeout_ms` milliseconds, until their files are
+/// released, every callback has returned, every `destroy` has run and all threads have ended. Calls to its sessions fail
+/// with CLOSED from then on; what is stored can still be read.
+///
+/// Ownership: borrows `engine`, which still has to be freed.
+/// Threads: any that may block, but hold no lock that one of your callbacks takes.
+/// Errors: TIMEOUT (what was begun goes on), INVALID_ARGUMENT, INVALID_HANDLE, FORKED, WOULD_DEADLOCK from inside a
+/// callback.
+branchline_status branchline_engine_shutdown(branchline_engine *engine,
+                                             uint32_t timeout_ms,
+                                             branchline_error **error);
+
+/// Frees an engine: what branchline_engine_shutdown does, for at most 5 seconds; from inside a callback without waiting.
+/// Handles of its sessions stay valid until they are freed too, in any order. NULL is fine.
+///
+/// Ownership: takes `engine`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_free(branchline_engine *engine);
+
+/// Adds the model "scripted/NAME", which answers from a script: for tests, demos and offline work. `script_json` is a
+/// list of replies, each `{"content":[...]}` with text, thinking and toolCall blocks, or an object with these as `replies`.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_add_scripted_model(branchline_engine *engine,
+                                                       const char *name,
+                                                       const char *script_json,
+                                                       branchline_error **error);
+
+/// branchline_engine_add_scripted_model for a text that is not NUL-terminated.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_add_scripted_model_n(branchline_engine *engine,
+                                                         const char *name,
+                                                         const char *script_json,
+                                                         size_t script_length,
+                                                         branchline_error **error);
+
+/// Lists session files, most recent first, as a JSON list of `{"path","id","cwd","name","parentSessionPath","created",
+/// "modified","messageCount","firstMessage"}`, times in milliseconds since 1970. `options` may be NULL.
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED.
+branchline_status branchline_engine_list_sessions(branchline_engine *engine,
+                                                  const branchline_list_options *options,
+                                                  char **out_json,
+                                                  branchline_error **error);
+
+/// Makes a new session. Its file appears with the first message. `options` may be NULL.
+///
+/// Ownership: borrows `engine` and `options`; `out_session` is yours: free it with branchline_session_free. It may
+/// outlive the engine, whose end closes it.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, UNKNOWN_MODEL, UNKNOWN_TOOL, INVALID_SESSION_ID, FILE_EXISTS,
+/// STORAGE_FAILED, CLOSED, FORKED.
+branchline_status branchline_session_create(branchline_engine *engine,
+                                            const branchline_session_options *options,
+                                            branchline_session **out_session,
+                                            branchline_error **error);
+
+/// Opens a session file, also one that pi made. Unless it is opened read-only, nobody else can open it for writing
+/// until the session is closed. `options` may be NULL.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks. Blocks while the file is read.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, INVALID_SESSION_FILE, SESSION_LOCKED, STORAGE_FAILED, UNKNOWN_MODEL,
+/// UNKNOWN_TOOL, CLOSED, FORKED.
+branchline_status branchline_session_open(branchline_engine *engine,
+                                          const char *path,
+                                          const branchline_session_options *options,
+                                          branchline_session **out_session,
+                                          branchline_error **error);
+
+/// Opens the most recent session of a working directory, or makes one. `options` may be NULL.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: as branchline_session_open.
+branchline_status branchline_session_continue_recent(branchline_engine *engine,
+                                                     const branchline_session_options *options,
+                                                     branchline_session **out_session,
+                                                     branchline_error **error);
+
+/// The session's id.
+///
+/// Ownership: borrows `session`; `out_id` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_id(const branchline_session *session, char **out_id, branchline_error **error);
+
+/// The session's file, which may not exist yet; NULL in memory. Bytes as the operating system has them.
+///
+/// Ownership: borrows `session`; `out_path` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_path(const branchline_session *session, char **out_path, branchline_error **error);
+
+/// The working directory. Bytes as the operating system has them.
+///
+/// Ownership: borrows `session`; `out_cwd` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_cwd(const branchline_session *session, char **out_cwd, branchline_error **error);
+
+/// The id of the entry the session stands on; NULL before the first entry.
+///
+/// Ownership: borrows `session`; `out_id` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_leaf(const branchline_session *session, char **out_id, branchline_error **error);
+
+/// The session's name; NULL if it has none.
+///
+/// Ownership: borrows `session`; `out_name` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_name(const branchline_session *session, char **out_name, branchline_error **error);
+
+/// What the session is doing, as JSON: `{"id","path","cwd","name","phase","leaf","model","thinkingLevel","tools",
+/// "steering","followUp","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_state(const branchline_session *session,
+                                           char **out_json,
+                                           branchline_error **error);
+
+/// Has functions called for each event from now on, until the session ends or is freed or the subscription is freed.
+/// On a closed session `destroy` is all that is called.
+///
+/// Ownership: borrows `session`; copies `callbacks`, of which `destroy` runs exactly once, on failure before this
+/// returns (unless the table could not be read: NULL, or a wrong struct_size). `out_subscription` may be NULL; otherwise
+/// it is yours: free it with branchline_subscription_free.
+/// Threads: any, also from inside callbacks. The functions are called on threads of the library, one at a time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when no thread can be started.
+branchline_status branchline_session_subscribe(branchline_session *session,
+                                               const branchline_callbacks *callbacks,
+                                               branchline_subscription **out_subscription,
+                                               branchline_error **error);
+
+/// Aborts what runs, ends the session and waits until its file is released. Calls to it fail with CLOSED from then on;
+/// what is stored can still be read. Closing twice is fine.
+///
+/// Ownership: borrows `session`, which still has to be freed.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_close(branchline_session *session, branchline_error **error);
+
+/// Frees a session: closes it, waiting at most 5 seconds, and from inside a callback not at all. No callback of it
+/// starts any more; one that is running on another thread runs on. NULL is fine.
+///
+/// Ownership: takes `session`. Queues and subscriptions of it stay valid until they are freed too, in any order.
+/// Threads: any, also from inside its own callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_session_free(branchline_session *session);
+
+/// Ends a subscription. Once this has returned no callback of it starts any more; one that is running on another thread
+/// runs on, and `destroy` tells when the library is done with the table. NULL is fine.
+///
+/// Ownership: takes `subscription`.
+/// Threads: any, also from inside its own callback. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_subscription_free(branchline_subscription *subscription);
+
+/// Sends a prompt and returns once it is accepted; what comes of it are events. `options` may be NULL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: RUNNING when a run is active and `options` do not say to queue it, COMPACTING, NO_MODEL, UNKNOWN_MODEL,
+/// READ_ONLY, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_prompt(branchline_session *session,
+                                            const char *text,
+                                            const branchline_prompt_options *options,
+                                            branchline_error **error);
+
+/// branchline_session_prompt for a text that is not NUL-terminated or holds NUL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_session_prompt.
+branchline_status branchline_session_prompt_n(branchline_session *session,
+                                              const char *text,
+                                              size_t length,
+                                              const branchline_prompt_options *options,
+                                              branchline_error **error);
+
+/// Queues a text for the current run: it is delivered before the run's next request. On an idle session it waits for the
+/// next prompt.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED.
+branchline_status branchline_session_steer(branchline_session *session,
+                                           const char *text,
+                                           branchline_error **error);
+
+/// branchline_session_steer for a text that is not NUL-terminated or holds NUL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_session_steer.
+branchline_status branchline_session_steer_n(branchline_session *session,
+                                             const char *text,
+                                             size_t length,
+                                             branchline_error **error);
+
+/// Queues a text for when the current run would end. On an idle session it waits for the next prompt.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED.
+branchline_status branchline_session_follow_up(branchline_session *session, const char *text, branchline_error **error);
+
+/// branchline_session_follow_up for a text that is not NUL-terminated or holds NUL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_session_follow_up.
+branchline_status branchline_session_follow_up_n(branchline_session *session,
+                                                 const char *text,
+                                                 size_t length,
+                                                 branchline_error **error);
+
+/// Aborts what runs and waits until the session is idle; processes that tools started are gone then. Does nothing on an
+/// idle session. Queued texts stay queued for the next prompt.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED.
+branchline_status branchline_session_abort(branchline_session *session, branchline_error **error);
+
+/// Waits until the session is idle and its callbacks have returned from every event there was by then, at most
+/// `timeout_ms` milliseconds; BRANCHLINE_WAIT_FOREVER has no limit. Queues made with branchline_session_events must be
+/// read meanwhile by another thread, as a full one stops the run.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, but hold no lock that one of your callbacks takes.
+/// Errors: TIMEOUT (without an error object), INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED, WOULD_DEADLOCK from
+/// inside a callback of the same session.
+branchline_status branchline_session_wait_idle(branchline_session *session,
+                                               uint32_t timeout_ms,
+                                               branchline_error **error);
+
+/// Chooses the model, "provider/model", from the next request on.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: UNKNOWN_MODEL, READ_ONLY, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_model(branchline_session *session,
+                                               const char *model,
+                                               branchline_error **error);
+
+/// Chooses the thinking level: "off", "minimal", "low", "medium", "high", "xhigh" or "max". It is clamped to what the
+/// model can do.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_thinking_level(branchline_session *session,
+                                                        const char *level,
+                                                        branchline_error **error);
+
+/// Chooses the active tools by name, in this order. `tools` has `tool_count` names; a count of 0 is none.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: UNKNOWN_TOOL (nothing is changed then), CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_tools(branchline_session *session,
+                                               const char *const *tools,
+                                               size_t tool_count,
+                                               branchline_error **error);
+
+/// Subscribes to a session's events from now on. `options` may be NULL. On a closed session the queue has ended.
+///
+/// Ownership: borrows `session`; `out_events` is yours: free it with branchline_events_free. It may outlive the session,
+/// whose end ends the queue behind what is in it.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_events(branchline_session *session,
+                                            const branchline_events_options *options,
+                                            branchline_events **out_events,
+                                            branchline_error **error);
+
+/// Waits for the next event, at most `timeout_ms` milliseconds; 0 does not wait, BRANCHLINE_WAIT_FOREVER has no limit.
+///
+/// Ownership: borrows `events`. The event belongs to `events`: it lives until the next call of this function or
+/// branchline_events_next_batch for the same `events`, or until that is freed. branchline_event_clone keeps it longer.
+/// Threads: any, but one at a time for each `events`, as one thread's call ends the other's event.
+/// Errors: TIMEOUT when nothing came in time, END when nothing will (neither comes with an error object);
+/// INVALID_ARGUMENT, INVALID_HANDLE, FORKED, WOULD_DEADLOCK for waiting without a limit in a callback of the session.
+branchline_status branchline_events_next(branchline_events *events,
+                                         uint32_t timeout_ms,
+                                         const branchline_event **out_event,
+                                         branchline_error **error);
+
+/// Like branchline_events_next for many events at once: at least one, and whatever else is queued, at most `capacity`.
+/// `out_events` has room for `capacity` pointers; `out_count` tells how many were stored.
+///
+/// Ownership: borrows `events`. The events belong to `events` and live as for branchline_events_next.
+/// Threads: any, but one at a time for each `events`.
+/// Errors: as branchline_events_next.
+branchline_status branchline_events_next_batch(branchline_events *events,
+                                               uint32_t timeout_ms,
+                                               const branchline_event **out_events,
+                                               size_t capacity,
+                                               size_t *out_count,
+                                               branchline_error **error);
+
+/// A file descriptor to poll in a loop: readable while events are queued, and after the end. Then call
+/// branchline_events_next with a timeout of 0 until it gives TIMEOUT or END.
+///
+/// Ownership: the descriptor belongs to `events` and is closed when that is freed: do not read, write or close it.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, STORAGE_FAILED when the process has no descriptor left.
+branchline_status branchline_events_fd(const branchline_events *events, int *out_fd, branchline_error **error);
+
+/// Ends a subscription. A thread that waits in branchline_events_next gets END. NULL is fine.
+///
+/// Ownership: takes `events` and with it its events and descriptor.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_events_free(branchline_events *events);
+
+/// What happened.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+branchline_event_kind branchline_event_type(const branchline_event *event);
+
+/// Counts the events of the session from 1. Merged deltas carry the number of the last one, so numbers may jump.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+uint64_t branchline_event_sequence(const branchline_event *event);
+
+/// The id of the session it comes from.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_session_id(const branchline_event *event);
+
+/// The new text of a TEXT_DELTA or THINKING_DELTA, UTF-8 with a NUL behind it. The text itself may hold NUL: go by
+/// branchline_event_text_length.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_text(const branchline_event *event);
+
+/// Bytes of branchline_event_text, without the NUL behind it.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+size_t branchline_event_text_length(const branchline_event *event);
+
+/// The tool of a TOOL_EXECUTION event.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_tool_name(const branchline_event *event);
+
+/// The id of the tool call of a TOOL_EXECUTION event.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_tool_call_id(const branchline_event *event);
+
+/// Whether a TOOL_EXECUTION_END tells of a failed call.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+bool branchline_event_is_error(const branchline_event *event);
+
+/// The entry that holds the message of a MESSAGE_END.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_entry_id(const branchline_event *event);
+
+/// The whole event as one line of JSON, in the form of pi's event stream. Made when first asked for.
+///
+/// Ownership: the string belongs to `event` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_event_json(const branchline_event *event);
+
+/// Gives a handle of your own to the same event, to keep it or to pass it to another thread. Copies nothing.
+///
+/// Ownership: borrows `event`; `out_event` is yours: free it with branchline_event_free.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_event_clone(const branchline_event *event,
+                                         branchline_event **out_event,
+                                         branchline_error **error);
+
+/// Frees an event made by branchline_event_clone. NULL is fine. Events from a queue or in a callback are not yours: for
+/// them this gives INVALID_HANDLE and does nothing.
+///
+/// Ownership: takes `event`.
+/// Threads: any.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_event_free(branchline_event *event);
+
+/// The whole tree as JSON: `{"leaf":ID|null,"entries":[{"id","type","role"?,"parentId","label"?,"labelTimestamp"?}]}`,
+/// every entry once, parents before their children, siblings oldest first.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_tree(const branchline_session *session, char **out_json, branchline_error **error);
+
+/// The path from the root to an entry, as a JSON list of ids. NULL for `entry_id` is the path to the leaf.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: ENTRY_NOT_FOUND, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_branch(const branchline_session *session,
+                                            const char *entry_id,
+                                            char **out_json,
+                                            branchline_error **error);
+
+/// One entry as its line stands in the file, byte for byte (so where another program wrote it, it may not be UTF-8), with
+/// a NUL behind it. `out_length`, which may be NULL, gets the number of bytes without that.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Reads the file.
+/// Errors: ENTRY_NOT_FOUND, STORAGE_FAILED, STORAGE_CHANGED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_entry(const branchline_session *session,
+                                           const char *entry_id,
+                                           char **out_json,
+                                           size_t *out_length,
+                                           branchline_error **error);
+
+/// What the model sees at the leaf, as JSON: `{"messages":[...],"thinkingLevel","model":{"provider","modelId"}|null}`.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Reads the file.
+/// Errors: STORAGE_FAILED, STORAGE_CHANGED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_context(const branchline_session *session,
+                                             char **out_json,
+                                             branchline_error **error);
+
+/// What was found wrong with the session file, as a JSON list of `{"line","offset","kind","message"}`. Damage never
+/// keeps a file from being opened; everything readable stays readable.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_diagnostics(const branchline_session *session,
+                                                 char **out_json,
+                                                 branchline_error **error);
+
+/// Moves the session to another entry of its tree. Choosing a user message moves to just before it and gives its text
+/// for editing. `options` may be NULL. The result is JSON: `{"leaf":ID|null,"editorText":TEXT|null,"cancelled",
+/// "summaryEntry":ID|null}`.
+///
+/// Ownership: borrows everything; `out_json` may be NULL, otherwise it is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. With `summarize` it blocks until the model has answered.
+/// Errors: RUNNING, COMPACTING, ENTRY_NOT_FOUND, NO_MODEL, SUMMARY_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE,
+/// FORKED.
+branchline_status branchline_session_navigate(branchline_session *session,
+                                              const char *entry_id,
+                                              const branchline_navigate_options *options,
+                                              char **out_json,
+                                              branchline_error **error);
+
+/// Copies the path to an entry into a new file and opens that as a session of its own. This session stays as it is, also
+/// while it runs. `out_editor_text`, which may be NULL, gets the text of the user message forked before, else NULL.
+///
+/// Ownership: borrows `session`; `out_session` is yours: free it with branchline_session_free; `out_editor_text` is
+/// yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: ENTRY_NOT_FOUND, INVALID_FORK_TARGET, NOT_SAVED when the session has no file yet, STORAGE_FAILED, CLOSED,
+/// INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_fork(branchline_session *session,
+                                          const char *entry_id,
+                                          branchline_fork_position position,
+                                          branchline_session **out_session,
+                                          char **out_editor_text,
+                                          branchline_error **error);
+
+/// Copies the path to the leaf into a new file and opens that as a session of its own.
+///
+/// Ownership: borrows `session`; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: ENTRY_NOT_FOUND when the session is empty, NOT_SAVED when it has no file yet, STORAGE_FAILED, CLOSED,
+/// INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_clone(branchline_session *session,
+                                           branchline_session **out_session,
+                                           branchline_error **error);
+
+/// Sets the label of an entry, or clears it when `label` is NULL. The label entry becomes the leaf.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise the new entry's id is yours: free it with
+/// branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: ENTRY_NOT_FOUND, READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_label(branchline_session *session,
+                                               const char *entry_id,
+                                               const char *label,
+                                               char **out_id,
+                                               branchline_error **error);
+
+/// Sets the session's name; an empty one clears it.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_name(branchline_session *session, const char *name, branchline_error **error);
+
+/// Stores data of the host that the model never sees. `data_json` is any JSON, or NULL for none.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise the new entry's id is yours: free it with
+/// branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_append_custom(branchline_session *session,
+                                                   const char *custom_type,
+                                                   const char *data_json,
+                                                   char **out_id,
+                                                   branchline_error **error);
+
+/// branchline_session_append_custom for a text that is not NUL-terminated.
+///
+/// Ownership: as branchline_session_append_custom.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_session_append_custom.
+branchline_status branchline_session_append_custom_n(branchline_session *session,
+                                                     const char *custom_type,
+                                                     const char *data_json,
+                                                     size_t length,
+                                                     char **out_id,
+                                                     branchline_error **error);
+
+/// Stores a message of the host that the model sees. `content_json` is a JSON string or a list of text and image blocks;
+/// `display` tells whether it is meant to be shown to people; `details_json` is any JSON for the host, or NULL.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise it gets the new entry's id, or NULL when a run is
+/// active, as the message is stored after the current turn then. It is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_append_custom_message(branchline_session *session,
+                                                           const char *custom_type,
+                                                           const char *content_json,
+                                                           bool display,
+                                                           const char *details_json,
+                                                           char **out_id,
+                                                           branchline_error **error);
+
+/// Panics, to test what happens then: a typed error, and the process lives. For tests only; part of the ABI so that
+/// every host language can prove it.
+///
+/// Ownership: takes nothing.
+/// Threads: any.
+/// Errors: always PANIC.
+branchline_status branchline_test_panic(branchline_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* BRANCHLINE_H */
+
+/** Starting values; the rest of the fields have their defaults. */
+#define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
+#define BRANCHLINE_SESSION_OPTIONS_INIT \
+  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+#define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
+#define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
+#define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }
+#define BRANCHLINE_LIST_OPTIONS_INIT { sizeof(branchline_list_options), NULL, NULL, 0, 0 }
+#define BRANCHLINE_CALLBACKS_INIT { sizeof(branchline_callbacks), NULL, NULL, NULL, 0 }
