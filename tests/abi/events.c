@@ -96,7 +96,7 @@ void test_events(void)
       }
       settled = settled || branchline_event_type(event) == BRANCHLINE_EVENT_AGENT_SETTLED;
     }
-    CHECK(error == NULL);
+    ordered = ordered && error == NULL;
   }
   CHECK(settled && ordered);
   CHECK(strcmp(text, "Hello from the script.") == 0);

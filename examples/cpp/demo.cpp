@@ -1,0 +1,45 @@
+// The tour of branchline in C++11: a session, a listener, a second branch, a fork.
+//
+//   c++ -std=c++11 -Iinclude examples/cpp/demo.cpp -Ltarget/debug -Wl,-rpath,$PWD/target/debug -lbranchline -o demo
+//   ./demo /tmp/some-directory
+#include <branchline.hpp>
+
+#include <iostream>
+
+int main(int argc, char **argv) try {
+  const std::string directory = argc > 1 ? argv[1] : ".";
+  branchline::Engine engine;
+  branchline::SessionOptions options;
+  options.cwd(directory).session_dir(directory).model("scripted/demo").name("C++ demo");
+  branchline::Session session = engine.create_session(options);
+
+  std::string question; // the entry of the last thing a user said
+  session.on_event([&question](const branchline::Event &event) {
+    if (event.is_text_delta()) std::cout << event.text() << std::flush;
+    if (event.type() == BRANCHLINE_EVENT_TOOL_EXECUTION_END) std::cout << "\n  [" << event.tool_name() << "]\n";
+    if (event.type() == BRANCHLINE_EVENT_MESSAGE_END && event.json().find("\"role\":\"user\"") != std::string::npos) {
+      question = event.entry_id();
+    }
+  });
+
+  std::cout << "> What is in this folder?\n";
+  session.run("What is in this folder?");
+
+  const std::string first = question;
+  std::cout << "\n\nback to before it: " << session.navigate(first) << "\n> Which file would you read first?\n";
+  session.run("Which file would you read first?");
+
+  branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);
+  std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.branch() << "\nother:  "
+            << session.branch(first) << "\nfork:   " << fork.path() << "\n";
+
+  try {
+    engine.open_session(session.path()); // it is open here already
+  } catch (const branchline::Error &error) {
+    std::cout << error.name() << ": " << error.what() << "\n";
+  }
+  return 0;
+} catch (const branchline::Error &error) {
+  std::cerr << "demo: " << error.name() << ": " << error.what() << "\n";
+  return 1;
+}

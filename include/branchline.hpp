@@ -1,0 +1,458 @@
+// branchline.hpp - branchline for C++11 and later, in one header over branchline.h.
+//
+//   branchline::Engine engine;
+//   branchline::SessionOptions options;
+//   options.cwd(".").model("scripted/demo");
+//   branchline::Session session = engine.create_session(options);
+//   session.on_event([](const branchline::Event &event) { if (event.is_text_delta()) std::cout << event.text(); });
+//   session.run("List the files.");
+//
+// Objects own their handles, can be moved but not copied, and free them in any order. Failures are branchline::Error.
+// Every method may be called from any thread; listeners run on threads of the library, one at a time for each session.
+
+#ifndef BRANCHLINE_HPP
+#define BRANCHLINE_HPP
+
+#include "branchline.h"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace branchline {
+
+/// A failed call: a stable code, and a sentence that says what to do.
+class Error : public std::runtime_error {
+public:
+  Error(branchline_status code, const std::string &message, const std::string &path)
+      : std::runtime_error(message), code_(code), path_(path) {}
+  branchline_status code() const noexcept { return code_; }
+  /// The code's stable name, for example "session_locked".
+  const char *name() const noexcept { return branchline_status_name(code_); }
+  /// The file it is about, or empty.
+  const std::string &path() const noexcept { return path_; }
+
+private:
+  branchline_status code_;
+  std::string path_;
+};
+
+namespace detail {
+
+/// Receives the error of one call and throws it.
+class Call {
+public:
+  Call() = default;
+  Call(const Call &) = delete;
+  Call &operator=(const Call &) = delete;
+  ~Call() { branchline_error_free(error_); }
+  branchline_error **out() noexcept { return &error_; }
+  void check(branchline_status status) const {
+    if (status == BRANCHLINE_STATUS_OK) return;
+    std::string message = branchline_error_message(error_);
+    const char *path = branchline_error_path(error_);
+    throw Error(status, message.empty() ? branchline_status_name(status) : message, path ? path : "");
+  }
+
+private:
+  branchline_error *error_ = nullptr;
+};
+
+/// A handle with an owner.
+template <typename T, branchline_status (*Free)(T *)> class Handle {
+public:
+  explicit Handle(T *handle = nullptr) noexcept : handle_(handle) {}
+  Handle(Handle &&other) noexcept : handle_(other.release()) {}
+  Handle &operator=(Handle &&other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  Handle(const Handle &) = delete;
+  Handle &operator=(const Handle &) = delete;
+  ~Handle() { reset(nullptr); }
+  T *get() const noexcept { return handle_; }
+  T *release() noexcept {
+    T *handle = handle_;
+    handle_ = nullptr;
+    return handle;
+  }
+  void reset(T *handle) noexcept {
+    Free(handle_);
+    handle_ = handle;
+  }
+
+private:
+  T *handle_;
+};
+
+/// Takes a string of the library over; `*found` tells NULL from empty.
+inline std::string take(char *text, bool *found = nullptr) {
+  std::unique_ptr<char, branchline_status (*)(char *)> owner(text, branchline_string_free);
+  if (found) *found = text != nullptr;
+  return text ? std::string(text) : std::string();
+}
+
+inline std::string text_or_empty(const char *text) { return text ? text : ""; }
+
+} // namespace detail
+
+/// One event, borrowed from a queue or during a listener.
+class Event {
+public:
+  explicit Event(const branchline_event *event) noexcept : event_(event) {}
+  branchline_event_kind type() const noexcept { return branchline_event_type(event_); }
+  std::uint64_t sequence() const noexcept { return branchline_event_sequence(event_); }
+  bool is_text_delta() const noexcept { return type() == BRANCHLINE_EVENT_TEXT_DELTA; }
+  /// The new text of a text or thinking delta, else empty.
+  std::string text() const {
+    const char *text = branchline_event_text(event_);
+    return text ? std::string(text, branchline_event_text_length(event_)) : std::string();
+  }
+  std::string session_id() const { return detail::text_or_empty(branchline_event_session_id(event_)); }
+  std::string tool_name() const { return detail::text_or_empty(branchline_event_tool_name(event_)); }
+  std::string tool_call_id() const { return detail::text_or_empty(branchline_event_tool_call_id(event_)); }
+  std::string entry_id() const { return detail::text_or_empty(branchline_event_entry_id(event_)); }
+  bool is_error() const noexcept { return branchline_event_is_error(event_); }
+  std::string json() const { return detail::text_or_empty(branchline_event_json(event_)); }
+  const branchline_event *handle() const noexcept { return event_; }
+
+private:
+  const branchline_event *event_;
+};
+
+using Listener = std::function<void(const Event &)>;
+
+/// A listener's registration: it ends with this object.
+class Subscription {
+public:
+  explicit Subscription(branchline_subscription *handle = nullptr) noexcept : handle_(handle) {}
+
+private:
+  detail::Handle<branchline_subscription, branchline_subscription_free> handle_;
+};
+
+/// A queue of events that the host drains.
+class Events {
+public:
+  explicit Events(branchline_events *handle) noexcept : handle_(handle) {}
+  /// Calls `use` with the next event. False when none came in time or none will come.
+  bool next(std::uint32_t timeout_ms, const Listener &use) {
+    detail::Call call;
+    const branchline_event *event = nullptr;
+    branchline_status status = branchline_events_next(handle_.get(), timeout_ms, &event, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
+    call.check(status);
+    use(Event(event));
+    return true;
+  }
+  /// Readable while events are queued and after the end.
+  int fd() const {
+    detail::Call call;
+    int fd = -1;
+    call.check(branchline_events_fd(handle_.get(), &fd, call.out()));
+    return fd;
+  }
+
+private:
+  detail::Handle<branchline_events, branchline_events_free> handle_;
+};
+
+/// How a session is made or opened; each setter returns the object.
+class SessionOptions {
+public:
+  SessionOptions &cwd(std::string value) { return set(cwd_, std::move(value)); }
+  SessionOptions &session_dir(std::string value) { return set(session_dir_, std::move(value)); }
+  SessionOptions &id(std::string value) { return set(id_, std::move(value)); }
+  SessionOptions &name(std::string value) { return set(name_, std::move(value)); }
+  SessionOptions &parent_session(std::string value) { return set(parent_session_, std::move(value)); }
+  SessionOptions &model(std::string value) { return set(model_, std::move(value)); }
+  SessionOptions &thinking_level(std::string value) { return set(thinking_level_, std::move(value)); }
+  SessionOptions &system_prompt(std::string value) { return set(system_prompt_, std::move(value)); }
+  SessionOptions &tools(std::vector<std::string> names) {
+    tools_ = std::move(names);
+    choose_tools_ = true;
+    return *this;
+  }
+  SessionOptions &durability(branchline_durability value) {
+    durability_ = value;
+    return *this;
+  }
+  SessionOptions &in_memory(bool value = true) {
+    in_memory_ = value;
+    return *this;
+  }
+  SessionOptions &read_only(bool value = true) {
+    read_only_ = value;
+    return *this;
+  }
+
+  /// Calls `use` with the C struct, whose pointers live that long.
+  template <typename Use> void with(Use use) const {
+    branchline_session_options options = BRANCHLINE_SESSION_OPTIONS_INIT;
+    std::vector<const char *> names;
+    for (const std::string &name : tools_) names.push_back(name.c_str());
+    options.tool_count = names.size();
+    names.push_back(nullptr);
+    options.tools = choose_tools_ ? names.data() : nullptr;
+    options.cwd = pointer(cwd_);
+    options.session_dir = pointer(session_dir_);
+    options.id = pointer(id_);
+    options.name = pointer(name_);
+    options.parent_session = pointer(parent_session_);
+    options.model = pointer(model_);
+    options.thinking_level = pointer(thinking_level_);
+    options.system_prompt = pointer(system_prompt_);
+    options.durability = durability_;
+    options.in_memory = in_memory_;
+    options.read_only = read_only_;
+    use(&options);
+  }
+
+private:
+  /// A string that may be missing.
+  using Text = std::pair<bool, std::string>;
+  static const char *pointer(const Text &text) { return text.first ? text.second.c_str() : nullptr; }
+  SessionOptions &set(Text &text, std::string value) {
+    text = Text(true, std::move(value));
+    return *this;
+  }
+
+  Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_;
+  std::vector<std::string> tools_;
+  bool choose_tools_ = false, in_memory_ = false, read_only_ = false;
+  branchline_durability durability_ = BRANCHLINE_DURABILITY_NONE;
+};
+
+/// A live session. Methods that return JSON return it as text, in the forms branchline.h describes.
+class Session {
+public:
+  explicit Session(branchline_session *handle = nullptr) noexcept : handle_(handle) {}
+
+  std::string id() const { return ask(branchline_session_id); }
+  /// Empty in memory.
+  std::string path() const { return ask(branchline_session_path); }
+  std::string cwd() const { return ask(branchline_session_cwd); }
+  /// Empty before the first entry.
+  std::string leaf() const { return ask(branchline_session_leaf); }
+  std::string name() const { return ask(branchline_session_name); }
+  std::string state() const { return ask(branchline_session_state); }
+  std::string tree() const { return ask(branchline_session_tree); }
+  std::string context() const { return ask(branchline_session_context); }
+  std::string diagnostics() const { return ask(branchline_session_diagnostics); }
+
+  /// Sends a prompt and returns once it is accepted.
+  void prompt(const std::string &text, branchline_when_running when_running = BRANCHLINE_WHEN_RUNNING_REFUSE) {
+    detail::Call call;
+    branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
+    options.when_running = when_running;
+    call.check(branchline_session_prompt_n(get(), text.data(), text.size(), &options, call.out()));
+  }
+  /// Sends a prompt and waits until the session is idle and its listeners have seen everything.
+  void run(const std::string &text) {
+    prompt(text);
+    wait_idle();
+  }
+  void steer(const std::string &text) {
+    detail::Call call;
+    call.check(branchline_session_steer_n(get(), text.data(), text.size(), call.out()));
+  }
+  void follow_up(const std::string &text) {
+    detail::Call call;
+    call.check(branchline_session_follow_up_n(get(), text.data(), text.size(), call.out()));
+  }
+  void abort() { act(branchline_session_abort); }
+  /// False when the time ran out.
+  bool wait_idle(std::uint32_t timeout_ms = BRANCHLINE_WAIT_FOREVER) {
+    detail::Call call;
+    branchline_status status = branchline_session_wait_idle(get(), timeout_ms, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT) return false;
+    call.check(status);
+    return true;
+  }
+  void close() { act(branchline_session_close); }
+
+  /// Calls `listener` for each event until the session ends. It must not throw: what it throws ends the program.
+  void on_event(Listener listener) { listen(std::move(listener), nullptr); }
+  /// The same, until the returned object ends.
+  Subscription subscribe(Listener listener) {
+    branchline_subscription *out = nullptr;
+    listen(std::move(listener), &out);
+    return Subscription(out);
+  }
+  Events events(std::size_t capacity = 0) {
+    detail::Call call;
+    branchline_events_options options = BRANCHLINE_EVENTS_OPTIONS_INIT;
+    options.capacity = capacity;
+    branchline_events *out = nullptr;
+    call.check(branchline_session_events(get(), &options, &out, call.out()));
+    return Events(out);
+  }
+
+  /// The path to the leaf, or to an entry, as a JSON list of ids.
+  std::string branch() const { return branch_to(nullptr); }
+  std::string branch(const std::string &entry_id) const { return branch_to(entry_id.c_str()); }
+  /// One entry as its line in the file.
+  std::string entry(const std::string &entry_id) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_entry(get(), entry_id.c_str(), &out, nullptr, call.out()));
+    return detail::take(out);
+  }
+  /// Moves to another entry; the result is JSON with "leaf" and "editorText".
+  std::string navigate(const std::string &entry_id, bool summarize = false, const std::string &label = std::string()) {
+    detail::Call call;
+    branchline_navigate_options options = BRANCHLINE_NAVIGATE_OPTIONS_INIT;
+    options.summarize = summarize;
+    options.label = label.empty() ? nullptr : label.c_str();
+    char *out = nullptr;
+    call.check(branchline_session_navigate(get(), entry_id.c_str(), &options, &out, call.out()));
+    return detail::take(out);
+  }
+  /// A new file with the path to before a user message, or to any entry; `editor_text` gets that message's text.
+  Session fork(const std::string &entry_id, branchline_fork_position position = BRANCHLINE_FORK_BEFORE,
+               std::string *editor_text = nullptr) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    char *text = nullptr;
+    call.check(branchline_session_fork(get(), entry_id.c_str(), position, &out, &text, call.out()));
+    Session session(out);
+    std::string taken = detail::take(text);
+    if (editor_text) *editor_text = std::move(taken);
+    return session;
+  }
+  Session clone() {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    call.check(branchline_session_clone(get(), &out, call.out()));
+    return Session(out);
+  }
+
+  /// Sets a label, or clears it with an empty one.
+  void set_label(const std::string &entry_id, const std::string &label) {
+    detail::Call call;
+    const char *text = label.empty() ? nullptr : label.c_str();
+    call.check(branchline_session_set_label(get(), entry_id.c_str(), text, nullptr, call.out()));
+  }
+  void set_name(const std::string &name) { act(branchline_session_set_name, name); }
+  void set_model(const std::string &model) { act(branchline_session_set_model, model); }
+  void set_thinking_level(const std::string &level) { act(branchline_session_set_thinking_level, level); }
+  /// Stores data the model never sees; returns the entry's id.
+  std::string append_custom(const std::string &type, const std::string &json) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_append_custom_n(get(), type.c_str(), json.data(), json.size(), &out, call.out()));
+    return detail::take(out);
+  }
+  /// Stores a message the model sees; returns the entry's id, or nothing while a run is active.
+  std::string append_custom_message(const std::string &type, const std::string &content_json, bool display = true) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_append_custom_message(get(), type.c_str(), content_json.c_str(), display, nullptr,
+                                                        &out, call.out()));
+    return detail::take(out);
+  }
+
+  branchline_session *get() const noexcept { return handle_.get(); }
+
+private:
+  std::string ask(branchline_status (*question)(const branchline_session *, char **, branchline_error **)) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(question(get(), &out, call.out()));
+    return detail::take(out);
+  }
+  void act(branchline_status (*action)(branchline_session *, branchline_error **)) {
+    detail::Call call;
+    call.check(action(get(), call.out()));
+  }
+  void act(branchline_status (*action)(branchline_session *, const char *, branchline_error **),
+           const std::string &text) {
+    detail::Call call;
+    call.check(action(get(), text.c_str(), call.out()));
+  }
+  std::string branch_to(const char *entry_id) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_branch(get(), entry_id, &out, call.out()));
+    return detail::take(out);
+  }
+  void listen(Listener listener, branchline_subscription **out) {
+    detail::Call call;
+    branchline_callbacks callbacks = BRANCHLINE_CALLBACKS_INIT;
+    callbacks.user_data = new Listener(std::move(listener));
+    callbacks.on_event = on_event_c;
+    callbacks.destroy = destroy_c; // also when subscribing fails
+    call.check(branchline_session_subscribe(get(), &callbacks, out, call.out()));
+  }
+  static void on_event_c(void *listener, const branchline_event *event) noexcept {
+    (*static_cast<Listener *>(listener))(Event(event));
+  }
+  static void destroy_c(void *listener) noexcept { delete static_cast<Listener *>(listener); }
+
+  detail::Handle<branchline_session, branchline_session_free> handle_;
+};
+
+/// Worker threads and models: what a host creates first.
+class Engine {
+public:
+  explicit Engine(const std::string &agent_dir = std::string(), const std::string &default_model = std::string(),
+                  std::size_t worker_threads = 0) {
+    detail::Call call;
+    branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
+    options.agent_dir = agent_dir.empty() ? nullptr : agent_dir.c_str();
+    options.default_model = default_model.empty() ? nullptr : default_model.c_str();
+    options.worker_threads = worker_threads;
+    branchline_engine *out = nullptr;
+    call.check(branchline_engine_new(&options, &out, call.out()));
+    handle_.reset(out);
+  }
+  void add_scripted_model(const std::string &name, const std::string &json) {
+    detail::Call call;
+    call.check(branchline_engine_add_scripted_model_n(get(), name.c_str(), json.data(), json.size(), call.out()));
+  }
+  Session create_session(const SessionOptions &options = SessionOptions()) {
+    return make(options, branchline_session_create);
+  }
+  Session continue_recent(const SessionOptions &options = SessionOptions()) {
+    return make(options, branchline_session_continue_recent);
+  }
+  Session open_session(const std::string &path, const SessionOptions &options = SessionOptions()) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    options.with([&](const branchline_session_options *c) {
+      call.check(branchline_session_open(get(), path.c_str(), c, &out, call.out()));
+    });
+    return Session(out);
+  }
+  /// JSON; an empty `cwd` lists the sessions of all directories.
+  std::string list_sessions(const std::string &cwd = std::string()) {
+    detail::Call call;
+    branchline_list_options options = BRANCHLINE_LIST_OPTIONS_INIT;
+    options.cwd = cwd.empty() ? nullptr : cwd.c_str();
+    char *out = nullptr;
+    call.check(branchline_engine_list_sessions(get(), &options, &out, call.out()));
+    return detail::take(out);
+  }
+  branchline_engine *get() const noexcept { return handle_.get(); }
+
+private:
+  Session make(const SessionOptions &options,
+               branchline_status (*how)(branchline_engine *, const branchline_session_options *, branchline_session **,
+                                        branchline_error **)) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    options.with([&](const branchline_session_options *c) { call.check(how(get(), c, &out, call.out())); });
+    return Session(out);
+  }
+
+  detail::Handle<branchline_engine, branchline_engine_free> handle_;
+};
+
+} // namespace branchline
+
+#endif // BRANCHLINE_HPP
