@@ -1,1 +1,45 @@
-//! python binding.
+//! The native half of the Python package: `branchline._branchline`.
+//!
+//! It holds no behaviour, only the crossing. Three rules make it safe in any Python program:
+//!
+//! - Engine threads never touch Python. A call that waits gives a [`pending::Pending`] that a Python thread drives, by
+//!   blocking (interpreter released, Ctrl-C seen) or from an asyncio loop that is woken through a pipe. So no lock order
+//!   between the interpreter and the engine exists, and an interpreter that shuts down meets no thread of ours.
+//! - After `fork()` the child has none of the engine's threads. Every object remembers the process it was made in
+//!   ([`owned::Owned`]): in another one calls fail with `forked`, and nothing is torn down.
+//! - Errors become the exceptions of `branchline.errors`, by code ([`error`]).
+
+mod engine;
+mod error;
+mod event;
+mod owned;
+mod pending;
+mod run;
+mod session;
+mod tree;
+
+/// The native half of `branchline`; use the package instead.
+#[pyo3::pymodule]
+mod _branchline {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::engine::{Engine, ScriptControl};
+    #[pymodule_export]
+    use crate::event::RawEvent;
+    #[pymodule_export]
+    use crate::pending::{Pending, Wakeups};
+    #[pymodule_export]
+    use crate::run::{Events, Run};
+    #[pymodule_export]
+    use crate::session::Session;
+    #[pymodule_export]
+    use crate::tree::{Branch, Entries, Structure, Tree};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let codes: Vec<&str> = branchline::ErrorCode::ALL.iter().map(|code| code.name()).collect();
+        module.add("ERROR_CODES", codes)
+    }
+}

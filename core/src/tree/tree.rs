@@ -284,6 +284,16 @@ impl Branch {
         self.tree.read().index.find(id).is_some_and(|node| self.nodes.contains(&node))
     }
 
+    /// The id at a position of the path, counted from the root.
+    pub fn id(&self, position: usize) -> Option<String> {
+        self.nodes.get(position).map(|node| self.tree.id_of(*node))
+    }
+
+    /// The entry at a position of the path, counted from the root. Reading may fail as [`Tree::entry`] may.
+    pub fn entry(&self, position: usize) -> Option<Result<Entry>> {
+        self.nodes.get(position).map(|node| self.tree.read().entry(*node))
+    }
+
     /// The ids, root first.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = String> + '_ {
         self.nodes.iter().map(|node| self.tree.id_of(*node))

@@ -1,0 +1,92 @@
+"""branchline: a coding agent in your own process, with sessions as trees.
+
+::
+
+    import branchline as bl
+
+    with bl.Session.create(cwd=".", model="scripted/demo") as session:
+        for event in session.prompt("What is here?"):
+            match event:
+                case bl.TextDelta(text=text): print(text, end="")
+        print(session.tree)
+
+Calls block and may be interrupted by Ctrl-C; ``branchline.aio`` has the same classes with calls to be awaited. Every
+error derives from ``branchline.Error``.
+"""
+
+from . import aio, errors
+from ._branchline import __version__
+from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
+from .errors import Error
+from .events import (
+    AgentEnd,
+    AgentSettled,
+    AgentStart,
+    EntryAppended,
+    Event,
+    MessageEnd,
+    MessageStart,
+    MessageUpdate,
+    QueueUpdate,
+    SessionInfoChanged,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingLevelChanged,
+    ToolCallDelta,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+    TurnEnd,
+    TurnStart,
+)
+from .options import CreateOptions, OpenOptions, SessionOptions
+from .run import Cost, Events, Run, RunResult, Usage
+from .session import Engine, Session, list_sessions
+from .tree import Branch, Context, Diagnostic, Entry, Node, Tree
+
+__all__ = [
+    "AgentEnd",
+    "AgentSettled",
+    "AgentStart",
+    "Branch",
+    "Context",
+    "Cost",
+    "CreateOptions",
+    "Diagnostic",
+    "Engine",
+    "Entry",
+    "EntryAppended",
+    "Error",
+    "Event",
+    "Events",
+    "MessageEnd",
+    "MessageStart",
+    "MessageUpdate",
+    "NavigateResult",
+    "Node",
+    "OpenOptions",
+    "QueueUpdate",
+    "Run",
+    "RunResult",
+    "ScriptControl",
+    "Session",
+    "SessionInfo",
+    "SessionInfoChanged",
+    "SessionOptions",
+    "SessionState",
+    "TextDelta",
+    "ThinkingDelta",
+    "ThinkingLevelChanged",
+    "ToolCallDelta",
+    "ToolExecutionEnd",
+    "ToolExecutionStart",
+    "ToolExecutionUpdate",
+    "Tree",
+    "TurnEnd",
+    "TurnStart",
+    "Usage",
+    "__version__",
+    "aio",
+    "errors",
+    "list_sessions",
+]

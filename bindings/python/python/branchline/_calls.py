@@ -1,0 +1,107 @@
+"""Calls that wait, for both worlds: ``call.wait()`` blocks, ``await call`` does not.
+
+The engine's threads never enter Python. A blocking wait sleeps inside the native half with the interpreter released. An
+awaiting task is woken through a pipe that its loop watches like a socket, one pipe a loop, and then looks at its result
+itself; this works in any loop that is already running, a notebook's included. A loop that cannot watch descriptors
+(Windows' proactor) looks at short intervals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+import weakref
+from typing import Any, Callable, Dict, Generator, Generic, Optional, TypeVar
+
+from . import _branchline as native
+
+T = TypeVar("T")
+
+_LOOK_INTERVAL = 0.01
+"""Seconds between two looks in loops that cannot be woken: not felt by people, and cheap."""
+
+
+class Call(Generic[T]):
+    """A call under way. Wait for it once, one way or the other."""
+
+    __slots__ = ("_convert", "_pending")
+
+    def __init__(self, pending: native.Pending, convert: Optional[Callable[[Any], T]] = None) -> None:
+        self._pending = pending
+        self._convert = convert
+
+    def _finish(self, value: Any) -> T:
+        result: T = value if self._convert is None else self._convert(value)
+        return result
+
+    def wait(self, timeout: Optional[float] = None) -> T:
+        """Blocks until the result is there. Ctrl-C ends the wait."""
+        return self._finish(self._pending.wait(timeout))
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._drive().__await__()
+
+    async def _drive(self) -> T:
+        bridge = _bridge(asyncio.get_running_loop())
+        return self._finish(await bridge.drive(self._pending))
+
+
+class _Bridge:
+    """What wakes the tasks of one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._wakeups = native.Wakeups()
+        self._tokens = itertools.count()
+        self._sleeping: Dict[int, asyncio.Future[None]] = {}
+        try:
+            loop.add_reader(self._wakeups.fileno(), self._ring)
+            self._can_ring = True
+        except (AttributeError, NotImplementedError):
+            self._can_ring = False
+
+    def _ring(self) -> None:
+        for token in self._wakeups.take():
+            sleeping = self._sleeping.get(token)
+            if sleeping is not None and not sleeping.done():
+                sleeping.set_result(None)
+
+    async def drive(self, pending: native.Pending) -> Any:
+        token = next(self._tokens)
+        try:
+            while True:
+                ready = pending.poll(self._wakeups, token)
+                if ready is not None:
+                    return ready[0]
+                if self._can_ring:
+                    self._sleeping[token] = asyncio.get_running_loop().create_future()
+                    await self._sleeping[token]
+                else:
+                    await asyncio.sleep(_LOOK_INTERVAL)
+        except asyncio.CancelledError:
+            pending.cancel()
+            raise
+        finally:
+            self._sleeping.pop(token, None)
+
+
+_lock = threading.Lock()
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Bridge] = weakref.WeakKeyDictionary()
+
+
+def _bridge(loop: asyncio.AbstractEventLoop) -> _Bridge:
+    with _lock:
+        bridge = _bridges.get(loop)
+        if bridge is None:
+            bridge = _bridges[loop] = _Bridge(loop)
+        return bridge
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

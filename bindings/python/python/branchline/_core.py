@@ -1,0 +1,323 @@
+"""What the blocking and the awaitable classes share: every operation once, as a ``Call``."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from . import _branchline as native
+from ._calls import Call
+from .errors import Error, InvalidArgumentError
+from .events import JsonObject
+from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, keywords
+from .run import Events, Run
+from .tree import Tree
+
+Script = Union[str, Sequence[JsonObject], JsonObject]
+"""A scripted model's replies: a list of replies, an object with a list and settings, or either as JSON text."""
+
+_EXIT_GRACE = 1.5
+"""Seconds that sessions have, when the interpreter ends, to store what they have and to end their tools' processes."""
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    """What a listing tells of a session file."""
+
+    path: Path
+    id: Optional[str]
+    cwd: str
+    name: Optional[str]
+    parent_session: Optional[str]
+    created: Optional[datetime]
+    modified: datetime
+    message_count: int
+    first_message: str
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """A snapshot of a session."""
+
+    phase: str
+    """``idle``, ``running``, ``compacting`` or ``closed``."""
+    leaf: Optional[str]
+    model: Optional[str]
+    thinking_level: str
+    tools: List[str]
+    """Names of the active tools."""
+    steering: List[str]
+    """Texts waiting to steer the run."""
+    follow_up: List[str]
+    """Texts waiting for its end."""
+    context_messages: int
+    """Messages in the model's context."""
+
+
+@dataclass(frozen=True)
+class NavigateResult:
+    """Where ``navigate`` arrived."""
+
+    leaf: Optional[str]
+    editor_text: Optional[str]
+    """The text of the user message that was chosen, to be edited and sent again."""
+    cancelled: bool
+    """Nothing was changed, because the summary was aborted."""
+    summary_entry: Optional[str]
+
+
+class ScriptControl:
+    """The host's hand on a scripted model."""
+
+    def __init__(self, control: native.ScriptControl) -> None:
+        self._control = control
+
+    def open_gate(self, name: str) -> None:
+        """Lets replies pass that wait at this gate (``waitGate``)."""
+        self._control.open_gate(name)
+
+    def wait_reached(self, reply: int, timeout: Optional[float] = None) -> None:
+        """Blocks until the reply with this number, from 0, stands at its ``hang`` or ``waitGate``."""
+        Call[None](self._control.reached(reply)).wait(timeout)
+
+
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _infos(rows: List[Tuple[Any, ...]]) -> List[SessionInfo]:
+    return [
+        SessionInfo(path, id, cwd, name, parent, None if created is None else _time(created), _time(modified), *rest)
+        for path, id, cwd, name, parent, created, modified, *rest in rows
+    ]
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"the value cannot be written as JSON: {error}") from None
+
+
+class EngineCore:
+    """The native engine and its operations."""
+
+    def __init__(
+        self,
+        *,
+        worker_threads: Optional[int] = None,
+        agent_dir: Optional[PathLike] = None,
+        default_model: Optional[str] = None,
+    ) -> None:
+        """Starts an engine.
+
+        ``worker_threads``: one for each processor, at most 4, unless given. ``agent_dir``: where sessions and settings
+        live, else ``$PI_CODING_AGENT_DIR`` or ``~/.pi/agent``. ``default_model``: ``provider/model`` for sessions that
+        choose none.
+        """
+        self._native = native.Engine(worker_threads, agent_dir, default_model)
+        _engines.add(self)
+
+    def add_scripted_model(self, name: str, script: Script) -> ScriptControl:
+        """Adds the model ``scripted/NAME`` that answers from a script, for tests and demonstrations."""
+        text = script if isinstance(script, str) else _json(script)
+        return ScriptControl(self._native.add_scripted_model(name, text))
+
+    @property
+    def models(self) -> List[str]:
+        """The names of all models, ``provider/model``."""
+        return self._native.models()
+
+    def _create(self, cwd: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
+        return Call(self._native.create_session(keywords(CreateOptions, options, cwd)))
+
+    def _open(self, path: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
+        return Call(self._native.open_session(path, keywords(OpenOptions, options)))
+
+    def _continue_recent(self, cwd: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
+        return Call(self._native.continue_recent(keywords(SessionOptions, options, cwd)))
+
+    def _list_sessions(self, cwd: Optional[PathLike], session_dir: Optional[PathLike]) -> Call[List[SessionInfo]]:
+        return Call(self._native.list_sessions(cwd, session_dir), _infos)
+
+    def _shutdown(self) -> Call[None]:
+        return Call(self._native.shutdown())
+
+
+class SessionCore:
+    """The native session and its operations."""
+
+    editor_text: Optional[str]
+    """The text of the user message a forked session was forked before, to be edited and sent."""
+
+    def __init__(self, session: native.Session, editor_text: Optional[str] = None) -> None:
+        self._native = session
+        self.editor_text = editor_text
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._native.id()
+
+    @property
+    def path(self) -> Optional[Path]:
+        """The session's file, which appears with the first message; None in memory."""
+        return self._native.path()
+
+    @property
+    def cwd(self) -> Path:
+        """The working directory."""
+        return self._native.cwd()
+
+    @property
+    def leaf(self) -> Optional[str]:
+        """The entry the session stands on; None before the first one."""
+        return self._native.leaf()
+
+    @property
+    def state(self) -> SessionState:
+        """A snapshot of what the session is doing."""
+        return SessionState(**self._native.state())
+
+    @property
+    def tree(self) -> Tree:
+        """The session's tree, live. It stays readable when the session is closed."""
+        return Tree(self._native.tree(), self._native.leaf)
+
+    def prompt(
+        self,
+        text: str,
+        *,
+        images: Sequence[JsonObject] = (),
+        when_running: str = "refuse",
+        capacity: int = 1024,
+    ) -> Run:
+        """Sends a prompt and returns its run once it is accepted, which takes no time to speak of.
+
+        Iterate the run for its events (``for`` or ``async for``); ``run.result()`` or ``await run`` waits for the end.
+        ``images``: blocks ``{"type": "image", "data": base64, "mimeType": …}``. ``when_running``: what happens when a
+        run is active: ``"refuse"`` (``RunningError``), ``"steer"`` or ``"follow_up"``. ``capacity``: events held before
+        the session waits for the reader.
+        """
+        pending = self._native.prompt(text, _json(list(images)), when_running, capacity)
+        return Run(Call[native.Run](pending).wait(), self._native)
+
+    def subscribe(self, *, capacity: int = 1024) -> Events:
+        """The session's events from now on, of all runs, until it is closed."""
+        return Events(self._native.subscribe(capacity))
+
+    def _steer(self, text: str) -> Call[None]:
+        return Call(self._native.steer(text))
+
+    def _follow_up(self, text: str) -> Call[None]:
+        return Call(self._native.follow_up(text))
+
+    def _clear_queues(self) -> Call[Tuple[List[str], List[str]]]:
+        return Call(self._native.clear_queues())
+
+    def _abort(self) -> Call[None]:
+        return Call(self._native.abort())
+
+    def _wait_idle(self) -> Call[None]:
+        return Call(self._native.wait_idle())
+
+    def _navigate(
+        self,
+        entry_id: str,
+        label: Optional[str],
+        summarize: bool,
+        instructions: Optional[str],
+        replace_instructions: bool,
+    ) -> Call[NavigateResult]:
+        pending = self._native.navigate(entry_id, label, summarize, instructions, replace_instructions)
+        return Call(pending, lambda row: NavigateResult(*row))
+
+    def _fork(self, entry_id: str, position: str) -> Call[Tuple[native.Session, Optional[str]]]:
+        return Call(self._native.fork(entry_id, position))
+
+    def _clone(self) -> Call[native.Session]:
+        return Call(self._native.clone())
+
+    def _label(self, entry_id: str, label: Optional[str]) -> Call[str]:
+        return Call(self._native.set_label(entry_id, label))
+
+    def _set_name(self, name: str) -> Call[None]:
+        return Call(self._native.set_name(name))
+
+    def _set_model(self, model: str) -> Call[None]:
+        return Call(self._native.set_model(model))
+
+    def _set_thinking_level(self, level: str) -> Call[None]:
+        return Call(self._native.set_thinking_level(level))
+
+    def _set_tools(self, names: Sequence[str]) -> Call[None]:
+        return Call(self._native.set_tools(list(names)))
+
+    def _append_custom(self, custom_type: str, data: Any) -> Call[str]:
+        return Call(self._native.append_custom(custom_type, None if data is None else _json(data)))
+
+    def _append_custom_message(
+        self, custom_type: str, content: Any, display: bool, details: Any
+    ) -> Call[Optional[str]]:
+        details_json = None if details is None else _json(details)
+        return Call(self._native.append_custom_message(custom_type, _json(content), display, details_json))
+
+    def _close(self) -> Call[None]:
+        return Call(self._native.close())
+
+    def __repr__(self) -> str:
+        try:
+            return f"<{type(self).__name__} {self.id}, {self.state.phase}, leaf {self.leaf}>"
+        except Error as error:
+            return f"<{type(self).__name__}, {error.code}>"
+
+    def _repr_html_(self) -> str:
+        return self.tree._repr_html_()
+
+
+_engines: weakref.WeakSet[EngineCore] = weakref.WeakSet()
+_default: Optional[EngineCore] = None
+_default_lock = threading.Lock()
+
+
+def default_engine() -> EngineCore:
+    """The engine of everything that names none; made when first needed."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = EngineCore()
+        return _default
+
+
+def _after_fork() -> None:
+    """A child has none of the parent's threads: it makes an engine of its own when it needs one."""
+    global _default, _default_lock, _engines
+    _default, _default_lock, _engines = None, threading.Lock(), weakref.WeakSet()
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Sessions store what they have and end their tools' processes. An engine that does not answer is left behind."""
+    calls: List[Call[None]] = []
+    for engine in list(_engines):
+        try:
+            calls.append(engine._shutdown())
+        except Error:
+            continue
+    for call in calls:
+        try:
+            call.wait(_EXIT_GRACE)
+        except (Error, KeyboardInterrupt):
+            continue
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

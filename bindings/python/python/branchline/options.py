@@ -1,0 +1,67 @@
+"""Keywords of the calls that make a session. All are optional."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Sequence, TypedDict, Union
+
+from .errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+class SessionOptions(TypedDict, total=False):
+    """What holds however a session is made. When one is opened, what is absent is the file's own choice."""
+
+    model: str
+    """``provider/model``."""
+    thinking_level: str
+    """``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``, as far as the model has it."""
+    tools: Sequence[str]
+    """Names of the active tools."""
+    system_prompt: str
+    """Replaces the built-in one."""
+    session_dir: PathLike
+    """Where session files are, instead of the directory for the working directory."""
+    durability: Literal["none", "turn", "entry"]
+    """When entries are forced to disk."""
+
+
+class CreateOptions(SessionOptions, total=False):
+    """Keywords of ``create``."""
+
+    in_memory: bool
+    """Keep the session in memory only."""
+    id: str
+    """The session's id, instead of a drawn one."""
+    name: str
+    """The session's name."""
+    parent_session: PathLike
+    """The session file to record as the one this came from."""
+
+
+class OpenOptions(SessionOptions, total=False):
+    """Keywords of ``open``."""
+
+    cwd: PathLike
+    """The working directory, instead of the file's own."""
+    read_only: bool
+    """Open without the right to write, and without a lock: what would append fails with ``ReadOnlyError``."""
+
+
+def keywords(kind: Any, options: Mapping[str, Any], cwd: PathLike = "") -> Dict[str, Any]:
+    """The options as the native half takes them. None is the same as absent."""
+    unknown = set(options) - kind.__optional_keys__
+    if unknown:
+        raise TypeError(f"unknown keywords: {', '.join(sorted(unknown))}")
+    given = {"cwd": cwd, **{name: value for name, value in options.items() if value is not None}}
+    if isinstance(given.get("tools"), str):
+        raise InvalidArgumentError("tools is a list of names")
+    if "tools" in given:
+        given["tools"] = list(given["tools"])
+    if "parent_session" in given:
+        given["parent_session"] = os.fspath(given["parent_session"])
+    return given

@@ -1,0 +1,209 @@
+"""Sessions and engines whose calls block. ``branchline.aio`` has the same with calls to be awaited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+
+from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default_engine
+from .events import JsonObject
+from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
+from .run import RunResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from . import aio as aio_module
+
+
+class Session(SessionCore):
+    """A live session: a position in a session tree, with a model, tools and a running agent.
+
+    Made by ``Session.create``, ``Session.open`` or ``Session.continue_recent``. Every method may be called from any
+    thread. While a call waits, other threads run. It is closed by ``close()``, at the end of a ``with`` block, or when
+    nothing refers to it.
+    """
+
+    @classmethod
+    def create(
+        cls, cwd: PathLike = ".", *, engine: Optional[EngineCore] = None, **options: Unpack[CreateOptions]
+    ) -> Session:
+        """Makes a new session. Its file appears with the first message.
+
+        Keywords: ``model`` (``provider/model``), ``thinking_level``, ``tools`` (names), ``system_prompt``,
+        ``in_memory``, ``session_dir``, ``id``, ``name``, ``parent_session``, ``durability``: see ``CreateOptions``.
+        """
+        return cls((engine or default_engine())._create(cwd, options).wait())
+
+    @classmethod
+    def open(cls, path: PathLike, *, engine: Optional[EngineCore] = None, **options: Unpack[OpenOptions]) -> Session:
+        """Opens a session file.
+
+        Keywords: ``cwd``, ``read_only``, ``model``, ``thinking_level``, ``tools``, ``system_prompt``, ``session_dir``,
+        ``durability``: see ``OpenOptions``.
+        """
+        return cls((engine or default_engine())._open(path, options).wait())
+
+    @classmethod
+    def continue_recent(
+        cls, cwd: PathLike = ".", *, engine: Optional[EngineCore] = None, **options: Unpack[SessionOptions]
+    ) -> Session:
+        """Opens the most recent session of a directory, or makes one.
+
+        Keywords: ``model``, ``thinking_level``, ``tools``, ``system_prompt``, ``session_dir``, ``durability``.
+        """
+        return cls((engine or default_engine())._continue_recent(cwd, options).wait())
+
+    @property
+    def aio(self) -> aio_module.Session:
+        """The same session, with calls to be awaited."""
+        from . import aio
+
+        return aio.Session(self._native, self.editor_text)
+
+    def run(self, text: str, *, images: Sequence[JsonObject] = ()) -> RunResult:
+        """Sends a prompt and waits for the end of its run. Ctrl-C aborts the run."""
+        run = self.prompt(text, images=images)
+        return run._finish(list(run))
+
+    def steer(self, text: str) -> None:
+        """Queues a text for the current run: it is delivered before the run's next request."""
+        self._steer(text).wait()
+
+    def follow_up(self, text: str) -> None:
+        """Queues a text for when the current run would end."""
+        self._follow_up(text).wait()
+
+    def clear_queues(self) -> Tuple[List[str], List[str]]:
+        """Empties both queues and returns their texts: steering, follow-up."""
+        return self._clear_queues().wait()
+
+    def abort(self) -> None:
+        """Aborts what runs and waits until the session is idle. Does nothing on an idle session."""
+        self._abort().wait()
+
+    def wait_idle(self, timeout: Optional[float] = None) -> None:
+        """Waits until the session is idle, at most ``timeout`` seconds (then ``TimeoutError``)."""
+        self._wait_idle().wait(timeout)
+
+    def navigate(
+        self,
+        entry_id: str,
+        *,
+        label: Optional[str] = None,
+        summarize: bool = False,
+        instructions: Optional[str] = None,
+        replace_instructions: bool = False,
+    ) -> NavigateResult:
+        """Moves the session to another entry of its tree.
+
+        Choosing a user message moves before it and gives its text, to be edited and sent again. ``summarize`` stores a
+        summary of what is left behind; ``instructions`` say what it should pay attention to. Ctrl-C
+        aborts the summary.
+        """
+        try:
+            return self._navigate(entry_id, label, summarize, instructions, replace_instructions).wait()
+        except KeyboardInterrupt:
+            self.abort()
+            raise
+
+    def fork(self, entry_id: str, *, position: str = "before") -> Session:
+        """Copies the path to an entry into a new file and opens that as a session of its own.
+
+        ``position``: ``"before"`` a user message (``fork.editor_text`` is then its text), or ``"at"`` any entry. This
+        session stays as it is, also while it runs.
+        """
+        return Session(*self._fork(entry_id, position).wait())
+
+    def clone(self) -> Session:
+        """Copies the path to the leaf into a new file and opens that as a session of its own."""
+        return Session(self._clone().wait())
+
+    def label(self, entry_id: str, label: Optional[str]) -> str:
+        """Sets or, with None, clears the label of an entry. Returns the label's own entry, which becomes the leaf."""
+        return self._label(entry_id, label).wait()
+
+    @property
+    def name(self) -> Optional[str]:
+        """The session's name; None clears it."""
+        return self._native.name()
+
+    @name.setter
+    def name(self, name: Optional[str]) -> None:
+        self._set_name(name or "").wait()
+
+    def set_model(self, model: str) -> None:
+        """Chooses the model, ``provider/model``, from the next request on."""
+        self._set_model(model).wait()
+
+    def set_thinking_level(self, level: str) -> None:
+        """Chooses the thinking level, as far as the model has it."""
+        self._set_thinking_level(level).wait()
+
+    def set_tools(self, names: Sequence[str]) -> None:
+        """Chooses the active tools."""
+        self._set_tools(names).wait()
+
+    def append_custom(self, custom_type: str, data: Any = None) -> str:
+        """Stores data of the host that the model never sees. Returns the entry's id."""
+        return self._append_custom(custom_type, data).wait()
+
+    def append_custom_message(
+        self, custom_type: str, content: Any, *, display: bool = True, details: Any = None
+    ) -> Optional[str]:
+        """Stores a message of the host that the model sees: a string, or a list of text and image blocks.
+
+        Returns the entry's id; None when a run is active, as the message is then stored after the current turn.
+        """
+        return self._append_custom_message(custom_type, content, display, details).wait()
+
+    def close(self) -> None:
+        """Aborts what runs, ends the session and releases its file. May be called again."""
+        self._close().wait()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+class Engine(EngineCore):
+    """What owns threads, models and tools. Sessions share one by default; make one for settings of its own.
+
+    ``with Engine() as engine: engine.create_session(".")``
+    """
+
+    def create_session(self, cwd: PathLike = ".", **options: Unpack[CreateOptions]) -> Session:
+        """As ``Session.create``, in this engine."""
+        return Session(self._create(cwd, options).wait())
+
+    def open_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
+        """As ``Session.open``, in this engine."""
+        return Session(self._open(path, options).wait())
+
+    def continue_recent(self, cwd: PathLike = ".", **options: Unpack[SessionOptions]) -> Session:
+        """As ``Session.continue_recent``, in this engine."""
+        return Session(self._continue_recent(cwd, options).wait())
+
+    def list_sessions(
+        self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None
+    ) -> List[SessionInfo]:
+        """The session files of a working directory, or of all, newest first."""
+        return self._list_sessions(cwd, session_dir).wait()
+
+    def close(self) -> None:
+        """Aborts and closes every session and waits until their files are released. May be called again."""
+        self._shutdown().wait()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def list_sessions(
+    cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None, engine: Optional[EngineCore] = None
+) -> List[SessionInfo]:
+    """The session files of a working directory, or of all, newest first."""
+    return (engine or default_engine())._list_sessions(cwd, session_dir).wait()

@@ -1,0 +1,190 @@
+//! The engine.
+
+use std::path::PathBuf;
+
+use branchline::providers::scripted;
+use branchline::tree::{CreateOptions, Durability, ListOptions, SessionInfo};
+use branchline::{EngineOptions, SessionOptions};
+use pyo3::prelude::*;
+
+use crate::error::{self, IntoPyResult};
+use crate::owned::Owned;
+use crate::pending::Pending;
+use crate::session::Session;
+
+/// `branchline::Engine`.
+#[pyclass(frozen, module = "branchline._branchline")]
+pub(crate) struct Engine {
+    engine: Owned<branchline::Engine>,
+}
+
+/// Keywords of the calls that make a session, as a dictionary; what is absent has its default, but for `cwd`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Keywords {
+    cwd: PathBuf,
+    #[pyo3(default)]
+    session_dir: Option<PathBuf>,
+    #[pyo3(default)]
+    in_memory: bool,
+    #[pyo3(default)]
+    id: Option<String>,
+    #[pyo3(default)]
+    name: Option<String>,
+    #[pyo3(default)]
+    parent_session: Option<String>,
+    #[pyo3(default)]
+    model: Option<String>,
+    #[pyo3(default)]
+    thinking_level: Option<String>,
+    #[pyo3(default)]
+    tools: Option<Vec<String>>,
+    #[pyo3(default)]
+    system_prompt: Option<String>,
+    #[pyo3(default)]
+    durability: Option<String>,
+    #[pyo3(default)]
+    read_only: bool,
+}
+
+impl Keywords {
+    fn options(self, py: Python<'_>) -> PyResult<SessionOptions> {
+        let mut options = SessionOptions::new(self.cwd);
+        options.session_dir = self.session_dir;
+        options.in_memory = self.in_memory;
+        options.id = self.id;
+        options.name = self.name;
+        options.parent_session = self.parent_session;
+        options.model = self.model;
+        options.thinking_level = self.thinking_level;
+        options.tools = self.tools;
+        options.system_prompt = self.system_prompt;
+        options.durability = match self.durability.as_deref() {
+            None | Some("none") => Durability::None,
+            Some("turn") => Durability::Turn,
+            Some("entry") => Durability::Entry,
+            Some(_) => return Err(error::invalid(py, "durability is \"none\", \"turn\" or \"entry\"")),
+        };
+        options.read_only = self.read_only;
+        Ok(options)
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    #[pyo3(signature = (worker_threads = None, agent_dir = None, default_model = None))]
+    fn new(
+        py: Python<'_>,
+        worker_threads: Option<usize>,
+        agent_dir: Option<PathBuf>,
+        default_model: Option<String>,
+    ) -> PyResult<Engine> {
+        let mut options = EngineOptions::default();
+        options.worker_threads = worker_threads;
+        options.agent_dir = agent_dir;
+        options.default_model = default_model;
+        let engine = py.detach(|| branchline::Engine::new(options)).py(py)?;
+        Ok(Engine { engine: Owned::new(engine) })
+    }
+
+    /// Adds the model `scripted/NAME`.
+    fn add_scripted_model(&self, py: Python<'_>, name: &str, script_json: &str) -> PyResult<ScriptControl> {
+        let script = scripted::Script::from_json(script_json).py(py)?;
+        let control = script.control();
+        self.engine.get(py)?.add_scripted_model(name, script).py(py)?;
+        Ok(ScriptControl { control: Owned::new(control) })
+    }
+
+    /// The names of all models, `provider/model`.
+    fn models(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.engine.get(py)?.models().iter().map(|model| model.full_name()).collect())
+    }
+
+    fn create_session(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        let options = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.create_session(options).await?, engine)) }))
+    }
+
+    fn open_session(&self, py: Python<'_>, path: PathBuf, keywords: Keywords) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        let options = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.open_session(path, options).await?, engine)) }))
+    }
+
+    fn continue_recent(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        let options = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.continue_recent(options).await?, engine)) }))
+    }
+
+    /// Sessions as tuples `(path, id, cwd, name, parent, created, modified, messages, first message)`; times in
+    /// milliseconds since 1970.
+    #[pyo3(signature = (cwd = None, session_dir = None))]
+    fn list_sessions(&self, py: Python<'_>, cwd: Option<PathBuf>, session_dir: Option<PathBuf>) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        let location = CreateOptions { session_dir, ..CreateOptions::default() };
+        let options = ListOptions { location, ..ListOptions::default() };
+        let list = async move { engine.list_sessions(cwd, options).await };
+        Ok(Pending::new(list, |py, sessions| {
+            let rows = sessions.into_iter().map(|session| info(py, session)).collect::<PyResult<Vec<_>>>()?;
+            rows.into_pyobject(py)
+        }))
+    }
+
+    /// Aborts and closes every session and waits until their files are released.
+    fn shutdown(&self, py: Python<'_>) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        Ok(Pending::unit(async move {
+            engine.shutdown().await;
+            Ok(())
+        }))
+    }
+}
+
+/// A call that gives a session. Sessions do not keep their engine alive, so their Python objects do.
+pub(crate) fn session(
+    future: impl Future<Output = branchline::Result<(branchline::Session, branchline::Engine)>> + Send + 'static,
+) -> Pending {
+    Pending::new(future, |py, (session, engine)| Ok(Bound::new(py, Session::new(session, engine))?.into_any()))
+}
+
+fn info(py: Python<'_>, session: SessionInfo) -> PyResult<Bound<'_, PyAny>> {
+    let row = (
+        session.path,
+        session.id,
+        session.cwd,
+        session.name,
+        session.parent_session_path,
+        session.created,
+        session.modified,
+        session.message_count,
+        session.first_message,
+    );
+    Ok(row.into_pyobject(py)?.into_any())
+}
+
+/// The host's hand on a playing script.
+#[pyclass(frozen, module = "branchline._branchline")]
+pub(crate) struct ScriptControl {
+    control: Owned<scripted::ScriptControl>,
+}
+
+#[pymethods]
+impl ScriptControl {
+    /// Opens a gate that a reply waits at (`waitGate`).
+    fn open_gate(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.control.get(py)?.gates().open(name);
+        Ok(())
+    }
+
+    /// Waits until the reply with this number (from 0) stands at its `hang` or `waitGate`.
+    fn reached(&self, py: Python<'_>, reply: usize) -> PyResult<Pending> {
+        let control = self.control.get(py)?.clone();
+        Ok(Pending::unit(async move {
+            control.reached(reply).await;
+            Ok(())
+        }))
+    }
+}

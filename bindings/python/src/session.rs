@@ -1,0 +1,249 @@
+//! Sessions.
+
+use std::path::PathBuf;
+
+use branchline::{ForkPosition, NavigateOptions, Phase, PromptOptions, SubscribeOptions, WhenRunning, json};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::Value;
+
+use crate::engine;
+use crate::error;
+use crate::owned::Owned;
+use crate::pending::Pending;
+use crate::run::{Events, Run};
+use crate::tree::Tree;
+
+/// `branchline::Session`.
+#[pyclass(frozen, module = "branchline._branchline")]
+pub(crate) struct Session {
+    owned: Owned<(branchline::Session, branchline::Engine)>,
+}
+
+impl Session {
+    pub(crate) fn new(session: branchline::Session, engine: branchline::Engine) -> Session {
+        Session { owned: Owned::new((session, engine)) }
+    }
+
+    fn get(&self, py: Python<'_>) -> PyResult<&branchline::Session> {
+        Ok(&self.owned.get(py)?.0)
+    }
+
+    fn own(&self, py: Python<'_>) -> PyResult<branchline::Session> {
+        self.get(py).cloned()
+    }
+}
+
+/// A call that gives an id.
+fn id_call(future: impl Future<Output = branchline::Result<String>> + Send + 'static) -> Pending {
+    Pending::new(future, |py, id| Ok(id.into_pyobject(py)?.into_any()))
+}
+
+fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
+    json::parse(text.as_bytes()).ok_or_else(|| error::invalid(py, "the value cannot be written as JSON"))
+}
+
+#[pymethods]
+impl Session {
+    fn id(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.get(py)?.id())
+    }
+
+    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        Ok(self.get(py)?.path())
+    }
+
+    fn cwd(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        Ok(self.get(py)?.cwd())
+    }
+
+    fn leaf(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.get(py)?.leaf())
+    }
+
+    fn name(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let session = self.get(py)?;
+        Ok(py.detach(|| session.name()))
+    }
+
+    /// A snapshot, as keywords of `SessionState`.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let state = self.get(py)?.state();
+        let phase = match state.phase {
+            Phase::Idle => "idle",
+            Phase::Running => "running",
+            Phase::Compacting => "compacting",
+            Phase::Closed => "closed",
+            _ => "unknown",
+        };
+        let dict = PyDict::new(py);
+        dict.set_item("phase", phase)?;
+        dict.set_item("leaf", state.leaf)?;
+        dict.set_item("model", state.model)?;
+        dict.set_item("thinking_level", state.thinking_level)?;
+        dict.set_item("tools", state.tools)?;
+        dict.set_item("steering", state.steering)?;
+        dict.set_item("follow_up", state.follow_up)?;
+        dict.set_item("context_messages", state.context_messages)?;
+        Ok(dict)
+    }
+
+    fn tree(&self, py: Python<'_>) -> PyResult<Tree> {
+        Ok(Tree::new(self.get(py)?.tree()))
+    }
+
+    /// Sends a prompt; the result is a `Run`, given when the prompt is accepted.
+    fn prompt(
+        &self,
+        py: Python<'_>,
+        text: String,
+        images_json: &str,
+        when_running: &str,
+        capacity: usize,
+    ) -> PyResult<Pending> {
+        let images = match json_value(py, images_json)? {
+            Value::Array(images) => images,
+            _ => return Err(error::invalid(py, "images is a list of image blocks")),
+        };
+        let when_running = match when_running {
+            "refuse" => WhenRunning::Refuse,
+            "steer" => WhenRunning::Steer,
+            "follow_up" => WhenRunning::FollowUp,
+            _ => return Err(error::invalid(py, "when_running is \"refuse\", \"steer\" or \"follow_up\"")),
+        };
+        let options = PromptOptions::default().images(images).when_running(when_running).capacity(capacity);
+        let session = self.own(py)?;
+        Ok(Pending::new(async move { session.prompt(text, options).await }, |py, run| {
+            Ok(Bound::new(py, Run::new(run))?.into_any())
+        }))
+    }
+
+    fn steer(&self, py: Python<'_>, text: String) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.steer(text).await }))
+    }
+
+    fn follow_up(&self, py: Python<'_>, text: String) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.follow_up(text).await }))
+    }
+
+    /// Empties both queues; the result is a tuple of their texts.
+    fn clear_queues(&self, py: Python<'_>) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::new(async move { session.clear_queues().await }, |py, texts| {
+            Ok(texts.into_pyobject(py)?.into_any())
+        }))
+    }
+
+    /// Gives the signal at once; waiting for the result waits until the session is idle.
+    fn abort(&self, py: Python<'_>) -> PyResult<Pending> {
+        Ok(Pending::unit(self.get(py)?.abort()))
+    }
+
+    fn wait_idle(&self, py: Python<'_>) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.wait_idle().await }))
+    }
+
+    fn subscribe(&self, py: Python<'_>, capacity: usize) -> PyResult<Events> {
+        Ok(Events::new(self.get(py)?.subscribe(SubscribeOptions::default().capacity(capacity))))
+    }
+
+    /// The result is a tuple `(leaf, editor text, cancelled, summary entry)`.
+    #[pyo3(signature = (entry_id, label, summarize, instructions, replace_instructions))]
+    fn navigate(
+        &self,
+        py: Python<'_>,
+        entry_id: String,
+        label: Option<String>,
+        summarize: bool,
+        instructions: Option<String>,
+        replace_instructions: bool,
+    ) -> PyResult<Pending> {
+        let mut options = NavigateOptions::default().summarize(summarize).replace_instructions(replace_instructions);
+        options.label = label;
+        options.instructions = instructions;
+        let session = self.own(py)?;
+        Ok(Pending::new(async move { session.navigate(&entry_id, options).await }, |py, result| {
+            let row = (result.leaf, result.editor_text, result.cancelled, result.summary_entry);
+            Ok(row.into_pyobject(py)?.into_any())
+        }))
+    }
+
+    /// The result is a tuple `(session, editor text)`.
+    fn fork(&self, py: Python<'_>, entry_id: String, position: &str) -> PyResult<Pending> {
+        let position = match position {
+            "before" => ForkPosition::Before,
+            "at" => ForkPosition::At,
+            _ => return Err(error::invalid(py, "position is \"before\" or \"at\"")),
+        };
+        let (session, engine) = self.owned.get(py)?.clone();
+        Ok(Pending::new(async move { session.fork(&entry_id, position).await }, |py, fork| {
+            let session = Bound::new(py, Session::new(fork.session, engine))?;
+            Ok((session, fork.editor_text).into_pyobject(py)?.into_any())
+        }))
+    }
+
+    fn clone(&self, py: Python<'_>) -> PyResult<Pending> {
+        let (session, engine) = self.owned.get(py)?.clone();
+        Ok(engine::session(async move { Ok((session.clone_session().await?, engine)) }))
+    }
+
+    /// The result is the id of the label entry.
+    #[pyo3(signature = (entry_id, label))]
+    fn set_label(&self, py: Python<'_>, entry_id: String, label: Option<String>) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(id_call(async move { session.set_label(&entry_id, label.as_deref()).await }))
+    }
+
+    fn set_name(&self, py: Python<'_>, name: String) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.set_name(&name).await }))
+    }
+
+    fn set_model(&self, py: Python<'_>, name: String) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.set_model(&name).await }))
+    }
+
+    fn set_thinking_level(&self, py: Python<'_>, level: String) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.set_thinking_level(&level).await }))
+    }
+
+    fn set_tools(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.set_tools(names).await }))
+    }
+
+    /// The result is the id of the entry.
+    #[pyo3(signature = (custom_type, data_json))]
+    fn append_custom(&self, py: Python<'_>, custom_type: String, data_json: Option<&str>) -> PyResult<Pending> {
+        let data = data_json.map(|text| json_value(py, text)).transpose()?;
+        let session = self.own(py)?;
+        Ok(id_call(async move { session.append_custom(custom_type, data).await }))
+    }
+
+    /// The result is the id of the entry; `None` when it will be stored later.
+    #[pyo3(signature = (custom_type, content_json, display, details_json))]
+    fn append_custom_message(
+        &self,
+        py: Python<'_>,
+        custom_type: String,
+        content_json: &str,
+        display: bool,
+        details_json: Option<&str>,
+    ) -> PyResult<Pending> {
+        let content = json_value(py, content_json)?;
+        let details = details_json.map(|text| json_value(py, text)).transpose()?;
+        let session = self.own(py)?;
+        let call = async move { session.append_custom_message(custom_type, content, display, details).await };
+        Ok(Pending::new(call, |py, id| Ok(id.into_pyobject(py)?)))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<Pending> {
+        let session = self.own(py)?;
+        Ok(Pending::unit(async move { session.close().await }))
+    }
+}
