@@ -114,3 +114,23 @@ fn errors_say_what_to_do() {
     let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
     block_on(run.result()).unwrap();
 }
+
+/// Whatever is asked while a session ends gets its answer, though nobody is left to give one.
+#[test]
+fn calls_that_race_with_the_end_return() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let (done, all_done) = std::sync::mpsc::channel();
+    for _ in 0..1000 {
+        let options = SessionOptions::new(dir.path()).model("scripted/demo").in_memory(true);
+        let session = block_on(engine.create_session(options)).unwrap();
+        let (other, done) = (session.clone(), done.clone());
+        std::thread::spawn(move || {
+            block_on(other.close()).unwrap();
+            let refused = block_on(other.steer("x")).unwrap_err();
+            done.send(refused.code().name()).unwrap();
+        });
+        while block_on(session.steer("y")).is_ok() {}
+        assert_eq!(all_done.recv_timeout(Duration::from_secs(60)), Ok("closed"), "a call hangs");
+    }
+}

@@ -86,7 +86,6 @@ def test_navigate_with_a_label(session):
     assert session.tree.labels == {second: "left"}
 
 
-@pytest.mark.xfail(raises=errors.SummaryFailedError, reason="the core makes no summaries yet")
 def test_navigate_with_a_summary(session):
     moved = session.navigate(user(session, "second"), summarize=True, label="left")
     assert moved.summary_entry in session.tree
