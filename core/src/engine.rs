@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{Model, Models, Provider};
 use crate::session::{self, Session, SessionOptions, Shared, Source};
-use crate::tools::{self, Tool};
+use crate::tools::{self, Operations, Tool};
 use crate::tree::{self, ListOptions, SessionInfo};
 
 /// How long sessions may take to store what they have when their engine is dropped.
@@ -27,6 +27,8 @@ pub struct EngineOptions {
     pub agent_dir: Option<PathBuf>,
     /// `provider/model` for sessions that choose none.
     pub default_model: Option<String>,
+    /// The files and commands the tools of its sessions work with; the default is this machine's.
+    pub operations: Operations,
 }
 
 impl EngineOptions {
@@ -45,6 +47,12 @@ impl EngineOptions {
     /// Sets [`default_model`](Self::default_model).
     pub fn default_model(mut self, model: impl Into<String>) -> Self {
         self.default_model = Some(model.into());
+        self
+    }
+
+    /// Sets [`operations`](Self::operations).
+    pub fn operations(mut self, operations: Operations) -> Self {
+        self.operations = operations;
         self
     }
 }

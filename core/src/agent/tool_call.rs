@@ -204,6 +204,7 @@ impl Actor {
                 name: calls[index].name.to_string(),
                 arguments,
                 cwd: self.shared.cwd.clone(),
+                operations: self.engine.options.operations.clone(),
                 session_id: self.shared.id.to_string(),
                 cancel: token.clone(),
                 progress: Progress { call: index, sender: sender.clone() },

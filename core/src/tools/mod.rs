@@ -6,6 +6,8 @@
 mod accumulate;
 pub mod bash;
 mod environment;
+mod local;
+pub mod operations;
 mod os_error;
 pub mod path;
 pub mod read;
@@ -13,6 +15,7 @@ mod tool;
 pub mod truncate;
 pub mod validate;
 
+pub use operations::Operations;
 pub use tool::{ExecutionMode, Progress, Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult};
 
 use std::sync::Arc;

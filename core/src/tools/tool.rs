@@ -7,6 +7,7 @@ use std::pin::Pin;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::Operations;
 use crate::message::JsonObject;
 
 /// The future a tool's execution is.
@@ -90,6 +91,8 @@ pub struct ToolCall {
     pub arguments: JsonObject,
     /// The session's working directory.
     pub cwd: PathBuf,
+    /// The files and commands to work with.
+    pub operations: Operations,
     /// The calling session's id.
     pub session_id: String,
     /// Fires when the run is aborted.
@@ -106,6 +109,7 @@ impl ToolCall {
             name: name.to_owned(),
             arguments,
             cwd: cwd.into(),
+            operations: Operations::local(),
             session_id: String::new(),
             cancel: CancellationToken::new(),
             progress: Progress { call: 0, sender: async_channel::bounded(1).0 },

@@ -1,0 +1,147 @@
+//! Files and commands of this machine: the defaults of `operations`.
+//!
+//! Calls block, so each runs beside the worker threads.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::operations::{Access, CommandEnd, CommandRequest, DirEntry, End, FileKind, Metadata, Operation};
+use crate::system::process;
+
+fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Operation<T> {
+    Box::pin(async move {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(_) => Err(io::Error::other("a file operation failed inside the library")),
+        }
+    })
+}
+
+fn with<T: Send + 'static>(path: &Path, work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static) -> Operation<T> {
+    let path = path.to_path_buf();
+    blocking(move || work(&path))
+}
+
+pub(super) fn metadata(path: &Path) -> Operation<Metadata> {
+    with(path, |path| fs::metadata(path).map(|it| facts(&it)))
+}
+
+/// What the tools need to know of a file.
+pub(super) fn facts(it: &fs::Metadata) -> Metadata {
+    let mut out = Metadata::new(kind(it.file_type()), it.len());
+    out.modified = it.modified().ok();
+    out.id = Some((it.dev(), it.ino()));
+    out
+}
+
+fn kind(it: fs::FileType) -> FileKind {
+    match it {
+        it if it.is_file() => FileKind::File,
+        it if it.is_dir() => FileKind::Directory,
+        it if it.is_symlink() => FileKind::Symlink,
+        it if it.is_fifo() => FileKind::Fifo,
+        it if it.is_socket() => FileKind::Socket,
+        it if it.is_char_device() || it.is_block_device() => FileKind::Device,
+        _ => FileKind::Other,
+    }
+}
+
+pub(super) fn read(path: &Path) -> Operation<Vec<u8>> {
+    with(path, |path| {
+        let mut file = File::open(path)?;
+        let mut out = Vec::new();
+        file.read_to_end(&mut out)?;
+        Ok(out)
+    })
+}
+
+pub(super) fn read_range(path: &Path, offset: u64, length: usize) -> Operation<Vec<u8>> {
+    with(path, move |path| {
+        let file = File::open(path)?;
+        let mut out = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            match file.read_at(&mut out[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        out.truncate(filled);
+        Ok(out)
+    })
+}
+
+pub(super) fn write(path: &Path, content: Vec<u8>) -> Operation<()> {
+    with(path, move |path| fs::write(path, content))
+}
+
+pub(super) fn access(path: &Path, access: Access) -> Operation<()> {
+    with(path, move |path| check_access(path, access))
+}
+
+pub(super) fn check_access(path: &Path, access: Access) -> io::Result<()> {
+    let wanted = match access {
+        Access::Read => rustix::fs::Access::READ_OK,
+        Access::ReadWrite => rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK,
+    };
+    Ok(rustix::fs::access(path, wanted)?)
+}
+
+pub(super) fn create_dirs(path: &Path) -> Operation<()> {
+    with(path, |path| fs::create_dir_all(path))
+}
+
+pub(super) fn read_dir(path: &Path) -> Operation<Vec<DirEntry>> {
+    with(path, |path| {
+        let mut out = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            // Removed since it was listed: it is not there.
+            let Ok(it) = entry.file_type() else { continue };
+            out.push(DirEntry { name: entry.file_name(), kind: kind(it) });
+        }
+        Ok(out)
+    })
+}
+
+pub(super) fn real_path(path: &Path) -> Operation<PathBuf> {
+    with(path, |path| fs::canonicalize(path))
+}
+
+pub(super) fn run(mut request: CommandRequest) -> Operation<CommandEnd> {
+    // A future that is dropped takes its command with it.
+    request.cancel = request.cancel.child_token();
+    let guard = request.cancel.clone().drop_guard();
+    let running = blocking(move || {
+        let shell = request.shell.take().unwrap_or_else(|| usual_shell().into());
+        let mut command = Command::new(shell);
+        command.arg("-c").arg(&request.command).current_dir(&request.cwd);
+        if let Some(environment) = request.environment.take() {
+            command.env_clear().envs(environment);
+        }
+        let tick = Duration::from_millis(100);
+        let ended = process::run(command, &request.cancel, request.timeout, tick, &mut request.output, || {})?;
+        let end = match ended.end {
+            process::End::Finished => End::Finished,
+            process::End::TimedOut => End::TimedOut,
+            process::End::Cancelled => End::Cancelled,
+        };
+        Ok(CommandEnd { code: ended.code, ..CommandEnd::stopped(end) })
+    });
+    Box::pin(async move {
+        let ended = running.await;
+        drop(guard);
+        ended
+    })
+}
+
+/// `/bin/bash`, else whatever `sh` is (T201).
+fn usual_shell() -> &'static str {
+    if Path::new("/bin/bash").exists() { "/bin/bash" } else { "sh" }
+}
