@@ -242,6 +242,12 @@ pub enum Access {
     ReadWrite,
 }
 
+/// Names and values of environment variables.
+pub type Environment = Vec<(OsString, OsString)>;
+
+/// Takes pieces of output in order of arrival. Called on the thread that reads them.
+pub type OutputSink = Box<dyn FnMut(&[u8]) + Send>;
+
 /// A command to run.
 #[non_exhaustive]
 pub struct CommandRequest {
@@ -252,18 +258,18 @@ pub struct CommandRequest {
     /// The shell; `None` is the system's usual one (T201).
     pub shell: Option<PathBuf>,
     /// Its whole environment; `None` is this process's.
-    pub environment: Option<Vec<(OsString, OsString)>>,
+    pub environment: Option<Environment>,
     /// After this time it is ended with everything it started.
     pub timeout: Option<Duration>,
     /// When this fires it is ended with everything it started.
     pub cancel: CancellationToken,
     /// Takes what it writes to stdout and stderr, in order of arrival.
-    pub output: Box<dyn FnMut(&[u8]) + Send>,
+    pub output: OutputSink,
 }
 
 impl CommandRequest {
     /// A command in a directory with no limits.
-    pub fn new(command: impl Into<String>, cwd: impl Into<PathBuf>, output: Box<dyn FnMut(&[u8]) + Send>) -> Self {
+    pub fn new(command: impl Into<String>, cwd: impl Into<PathBuf>, output: OutputSink) -> Self {
         CommandRequest {
             command: command.into(),
             cwd: cwd.into(),
