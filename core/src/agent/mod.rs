@@ -17,6 +17,7 @@ mod turn;
 
 pub(crate) use projection::Projection;
 pub(crate) use system_prompt::SystemPrompt;
+pub(crate) use system_state::SystemState;
 pub(crate) use toolset::Toolset;
 
 use std::time::Duration;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::system_state::SystemState;
-use super::transform;
+use super::transform::{self, KnownCalls};
 use crate::message::{Message, Role};
 use crate::tree::Context;
 
@@ -15,22 +15,27 @@ use crate::tree::Context;
 pub(crate) struct Projection {
     messages: Arc<Vec<Arc<Message>>>,
     system: SystemState,
+    /// Results whose call is not there are left out of requests (bug 101).
+    calls: KnownCalls,
     level: Option<String>,
 }
 
 impl Projection {
-    /// The context as it is read; `level_recorded` says whether the path has an entry with a thinking level.
-    pub(crate) fn new(context: &Context, level_recorded: bool) -> Projection {
+    /// The context as it is read.
+    pub(crate) fn new(context: &Context) -> Projection {
         let mut projection = Projection::default();
         for message in context.messages() {
             projection.push(message.message());
         }
-        projection.level = level_recorded.then(|| context.thinking_level().to_owned());
+        projection.level = context.has_thinking_level().then(|| context.thinking_level().to_owned());
         projection
     }
 
     /// Adds a message, converted to what models understand (S146–S151).
     pub(crate) fn push(&mut self, message: Arc<Message>) {
+        if !self.calls.admits(&message) {
+            return;
+        }
         let converted = match message.role() {
             Role::System => {
                 self.system.apply(&message);

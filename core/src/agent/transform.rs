@@ -281,12 +281,27 @@ fn close_calls(messages: Vec<Message>) -> Vec<Message> {
 /// [`repair`] lets them pass, as the format's rules say (S160); services refuse such a request, and a context edit that
 /// hides a call makes one. So providers apply this last, and the conversation goes on.
 pub fn drop_orphan_results(messages: Vec<Message>) -> Vec<Message> {
-    let mut calls: HashSet<String> = HashSet::new();
-    let mut known = |message: &Message| {
-        calls.extend(message.tool_calls().map(|call| call.id.to_owned()));
-        message.role() != Role::ToolResult || message.get_str("toolCallId").is_some_and(|id| calls.contains(id))
-    };
-    messages.into_iter().filter(|message| known(message)).collect()
+    let mut known = KnownCalls::default();
+    messages.into_iter().filter(|message| known.admits(message)).collect()
+}
+
+/// The calls of a conversation so far: the same rule for a list that grows.
+#[derive(Debug, Default)]
+pub(crate) struct KnownCalls(HashSet<String>);
+
+impl KnownCalls {
+    /// Takes in the next message and says whether it may stay. Calls of failed responses do not count, as those are
+    /// left out of requests themselves (S159).
+    pub(crate) fn admits(&mut self, message: &Message) -> bool {
+        match message.role() {
+            Role::Assistant if !matches!(message.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) => {
+                self.0.extend(message.tool_calls().map(|call| call.id.to_owned()));
+                true
+            }
+            Role::ToolResult => message.get_str("toolCallId").is_some_and(|id| self.0.contains(id)),
+            _ => true,
+        }
+    }
 }
 
 /// The calls of the latest kept assistant message that had any (S162).

@@ -31,6 +31,7 @@ impl Actor {
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
         let _ = reply.send(Ok((events, outcome)));
         let result = self.work(user).await;
+        let result = result.and(self.sync_turn().await);
         self.settle(result);
     }
 
@@ -89,9 +90,9 @@ impl Actor {
             }
             let response = self.respond().await?;
             let batch = self.run_tools(&response).await?;
+            self.sync_turn().await?;
             self.emit(EventKind::TurnEnd { message: response.clone(), tool_results: batch.results.into() }).await;
             self.store_held().await?;
-            self.turn_stored().await?;
             if matches!(response.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) {
                 break;
             }
@@ -153,13 +154,15 @@ impl Actor {
         Ok(())
     }
 
-    /// With [`Durability::Turn`] what was stored is on the disk from here on.
-    async fn turn_stored(&mut self) -> Result<()> {
-        if self.shared.choices_made().durability != Durability::Turn {
+    /// With [`Durability::Turn`] what was stored is on the disk from here on: before `turn_end` says so, and before the
+    /// session counts as settled or closed.
+    pub(crate) async fn sync_turn(&mut self) -> Result<()> {
+        if self.shared.choices_made().durability != Durability::Turn || !std::mem::take(&mut self.unsynced) {
             return Ok(());
         }
-        let (engine, tree) = (self.engine.clone(), self.cursor.tree().clone());
-        self.wait(async move { engine.blocking(move || tree.end_turn()).await }).await
+        let tree = self.cursor.tree().clone();
+        let sync = self.engine.handle.spawn_blocking(move || tree.end_turn());
+        self.wait(sync).await.unwrap_or_else(|_| Err(Error::new(ErrorCode::Closed, "the engine ended before the sync")))
     }
 
     /// The run itself failed: a message says so, and ends it (S33, S225).
@@ -178,6 +181,7 @@ impl Actor {
         if self.message_end(message.clone()).await.is_err() {
             self.emit(EventKind::MessageEnd { message: message.clone(), entry_id: None }).await;
         }
+        let outcome = outcome.and(self.sync_turn().await);
         self.emit(EventKind::TurnEnd { message: message.clone(), tool_results: [].into() }).await;
         self.emit(EventKind::AgentEnd { messages: [message].into(), will_retry: false }).await;
         outcome

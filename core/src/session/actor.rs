@@ -41,6 +41,8 @@ pub(crate) struct Actor {
     /// Custom messages to store after the current turn.
     pub(crate) held: Vec<Message>,
     pub(crate) activity: Option<Activity>,
+    /// Something was stored that may not be on the disk.
+    pub(crate) unsynced: bool,
     /// Last, so that it is dropped last: who sees the end finds everything else gone.
     _ended: Ended,
 }
@@ -89,6 +91,7 @@ impl Actor {
             pending: Pending::default(),
             held: Vec::new(),
             activity: None,
+            unsynced: false,
         };
         actor.level = actor.clamp(&level);
         actor.show();
@@ -141,6 +144,8 @@ impl Actor {
                 Err(_) => break,
             }
         }
+        // What was stored outside of runs. Nobody is left to be told of a failure.
+        let _ = actor.sync_turn().await;
     }
 
     /// Waits, serving commands meanwhile.
@@ -195,6 +200,7 @@ impl Actor {
     /// Appends an entry and shows the new leaf.
     pub(crate) fn append(&mut self, append: impl FnOnce(&mut Cursor) -> Result<String>) -> Result<String> {
         let id = append(&mut self.cursor)?;
+        self.unsynced = true;
         self.shared.change(|state| state.leaf = Some(id.clone()));
         Ok(id)
     }

@@ -63,6 +63,7 @@ impl Shared {
     pub(crate) fn choices(&self) -> Choices {
         let state = self.state();
         Choices {
+            name: None, // the copied path has it already
             model: state.model,
             thinking_level: Some(state.thinking_level),
             tools: Some(state.tools),

@@ -55,6 +55,7 @@ impl Actor {
         };
         self.rebuild()?; // also when the label could not be stored: the session has moved
         labelled?;
+        self.sync_turn().await?;
         Ok(self.arrived(editor_text, summary_entry))
     }
 
@@ -63,6 +64,7 @@ impl Actor {
         self.begin(Phase::Compacting);
         let summary = self.branch_summary(target, options).await;
         let held = self.store_held().await;
+        let held = held.and(self.sync_turn().await);
         self.end_quietly();
         let summary = summary?.filter(|summary| !summary.summary.is_empty());
         held.map(|()| summary)
@@ -71,11 +73,10 @@ impl Actor {
     /// Reads the context at the leaf again (S172).
     pub(crate) fn rebuild(&mut self) -> Result<()> {
         let context = self.cursor.tree().context(self.cursor.leaf())?;
-        let recorded = super::open::records_level(self.cursor.tree(), self.cursor.leaf());
-        self.projection = Projection::new(&context, recorded);
-        if self.projection.system().is_known() {
-            let declared = self.projection.system().tool_names();
-            self.tools.restore(&declared.0, declared.1);
+        self.projection = Projection::new(&context);
+        if let Some(declared) = super::open::declared_tools(self.cursor.tree(), self.cursor.leaf())? {
+            let (names, mentioned) = declared.tool_names();
+            self.tools.restore(&names, mentioned);
         }
         self.show();
         Ok(())

@@ -1,16 +1,16 @@
 //! Making a session: its tree, then its first settings, then its actor (S289–S293).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::actor::Actor;
 use super::options::{Phase, SessionOptions, SessionState};
 use super::{Session, Shared};
-use crate::agent::{Projection, Toolset};
+use crate::agent::{Projection, SystemState, Toolset};
 use crate::engine::EngineShared;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::tools::Tool;
-use crate::tree::{CreateOptions, Cursor, Durability, EntryKind, OpenOptions, Tree};
+use crate::tree::{CreateOptions, Cursor, Durability, OpenOptions, OsStorage, Tree};
 
 /// Where a session's tree comes from.
 pub(crate) enum Source {
@@ -49,6 +49,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
 }
 
 fn make_tree(source: Source, options: SessionOptions, agent_dir: Option<PathBuf>) -> Result<Tree> {
+    let storage = options.storage.unwrap_or_else(|| Arc::new(OsStorage));
     let create = CreateOptions {
         session_dir: options.session_dir.clone(),
         agent_dir,
@@ -56,22 +57,38 @@ fn make_tree(source: Source, options: SessionOptions, agent_dir: Option<PathBuf>
         parent_session: options.parent_session,
         in_memory: options.in_memory,
         durability: options.durability,
+        storage: storage.clone(),
         ..CreateOptions::default()
     };
     match source {
         Source::New => Tree::create(&options.cwd, create),
         Source::Recent => Tree::continue_recent(&options.cwd, create),
         Source::File(path) => {
+            let must_exist = options.cwd.as_os_str().is_empty() && !options.read_only;
             let open = OpenOptions {
                 cwd: (!options.cwd.as_os_str().is_empty()).then_some(options.cwd),
                 session_dir: options.session_dir,
                 read_only: options.read_only,
                 durability: options.durability,
+                storage,
                 ..OpenOptions::default()
             };
-            Tree::open(path, open)
+            let tree = Tree::open(&path, open)?;
+            if must_exist && !tree.cwd().is_dir() {
+                return Err(cwd_missing(&path, tree.cwd()));
+            }
+            Ok(tree)
         }
     }
+}
+
+/// Tools would run somewhere else than the session says (S191).
+fn cwd_missing(path: &Path, cwd: &Path) -> Error {
+    let text = format!(
+        "the session's working directory {} does not exist; open the session with a cwd that does, or read-only",
+        cwd.display()
+    );
+    Error::new(ErrorCode::WorkingDirectoryMissing, text).at(path)
 }
 
 /// Gives a tree its session.
@@ -85,17 +102,19 @@ pub(crate) async fn launch(engine: &Arc<EngineShared>, tree: Tree, choices: Choi
     Ok(session)
 }
 
-/// Whether the path to `leaf` has an entry that records a thinking level.
-pub(crate) fn records_level(tree: &Tree, leaf: Option<&str>) -> bool {
-    let state = tree.read();
-    state.path(leaf).iter().any(|node| state.index.node(*node).kind() == EntryKind::ThinkingLevelChange)
+/// The tools that a path declares, if it has any system message: all of them count, not only those in context (S304).
+pub(crate) fn declared_tools(tree: &Tree, leaf: Option<&str>) -> Result<Option<SystemState>> {
+    let messages = tree.system_messages(leaf)?;
+    let mut declared = SystemState::default();
+    messages.iter().for_each(|message| declared.apply(message));
+    Ok(declared.is_known().then_some(declared))
 }
 
 fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(Actor, Arc<Shared>)> {
     let mut cursor = Cursor::new(tree.clone());
     let context = tree.context(cursor.leaf())?;
     let existing = context.messages().next().is_some();
-    let projection = Projection::new(&context, records_level(&tree, cursor.leaf()));
+    let projection = Projection::new(&context);
 
     let stored = context.model().map(|(provider, id)| format!("{provider}/{id}")).filter(|_| existing);
     let model = match (&choices.model, stored) {
@@ -119,8 +138,8 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         Some(names) => Toolset::chosen(registered, names)?,
         None => {
             let mut tools = Toolset::all(registered);
-            if projection.system().is_known() {
-                let (names, mentioned) = projection.system().tool_names();
+            if let Some(declared) = declared_tools(&tree, cursor.leaf())? {
+                let (names, mentioned) = declared.tool_names();
                 tools.restore(&names, mentioned);
             }
             tools

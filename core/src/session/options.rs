@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::tools::Tool;
-use crate::tree::Durability;
+use crate::tree::{Durability, Storage};
 
 /// How a session is made or opened.
 ///
@@ -42,6 +42,8 @@ pub struct SessionOptions {
     pub system_prompt: Option<String>,
     /// When entries are forced to disk.
     pub durability: Durability,
+    /// The file system of the session file; `None` is the operating system's.
+    pub storage: Option<Arc<dyn Storage>>,
     /// Open without the right to write: everything that would append fails with `read_only`.
     pub read_only: bool,
 }
@@ -62,6 +64,7 @@ impl SessionOptions {
             custom_tools: Vec::new(),
             system_prompt: None,
             durability: Durability::default(),
+            storage: None,
             read_only: false,
         }
     }
@@ -129,6 +132,12 @@ impl SessionOptions {
     /// Sets [`durability`](Self::durability).
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// Sets [`storage`](Self::storage).
+    pub fn storage(mut self, storage: Arc<dyn Storage>) -> Self {
+        self.storage = Some(storage);
         self
     }
 

@@ -28,9 +28,12 @@ const RUN: u64 = 8 << 20;
 #[derive(Debug, Clone)]
 pub struct Context {
     entries: Vec<ContextEntry>,
-    thinking_level: String,
-    model: Option<(String, String)>,
+    thinking_level: Option<String>,
+    model: Option<ModelName>,
 }
+
+/// Provider and model id.
+type ModelName = (String, String);
 
 /// One entry that takes part in a context, in projected order.
 #[derive(Debug, Clone)]
@@ -70,7 +73,12 @@ impl Context {
 
     /// Thinking level in force on the path (S119); `"off"` when the path sets none.
     pub fn thinking_level(&self) -> &str {
-        &self.thinking_level
+        self.thinking_level.as_deref().unwrap_or("off")
+    }
+
+    /// Whether the path records a thinking level (S291).
+    pub fn has_thinking_level(&self) -> bool {
+        self.thinking_level.is_some()
     }
 
     /// Provider and model id in force on the path (S119).
@@ -207,13 +215,31 @@ impl Tree {
     /// As for [`Tree::context`].
     pub fn settings_at(&self, leaf: Option<&str>) -> Result<(String, Option<(String, String)>)> {
         let state = self.read();
-        state.settings(&state.path(leaf))
+        let (level, model) = state.settings(&state.path(leaf))?;
+        Ok((level.unwrap_or_else(|| "off".to_owned()), model))
+    }
+
+    /// The system messages of the whole path to `leaf`, root first, also those that a compaction took out of the
+    /// context; a compaction gives its snapshot (S304). Only these entries are read; they are few.
+    ///
+    /// # Errors
+    /// As for [`Tree::context`].
+    pub fn system_messages(&self, leaf: Option<&str>) -> Result<Vec<Arc<Message>>> {
+        let state = self.read();
+        let mut nodes = state.path(leaf);
+        nodes.retain(|node| {
+            matches!(state.index.node(*node).kind(), EntryKind::Message(Role::System) | EntryKind::Compaction)
+        });
+        let entries = state.read_entries(&nodes)?;
+        drop(state);
+        let messages = entries.iter().flat_map(contribution).filter(|message| message.role == Role::System);
+        Ok(messages.map(|message| message.message()).collect())
     }
 }
 
 impl State {
     /// S119: read from the whole path, before any cut. Only the two entries that decide are read.
-    fn settings(&self, path: &[u32]) -> Result<(String, Option<(String, String)>)> {
+    fn settings(&self, path: &[u32]) -> Result<(Option<String>, Option<ModelName>)> {
         let last =
             |wanted: fn(EntryKind) -> bool| path.iter().rev().find(|node| wanted(self.index.node(**node).kind()));
         let level = match last(|kind| kind == EntryKind::ThinkingLevelChange) {
@@ -233,7 +259,7 @@ impl State {
             }
             None => None,
         };
-        Ok((level.unwrap_or_else(|| "off".to_owned()), model))
+        Ok((level, model))
     }
 
     /// The entries of S120–S124, read.
