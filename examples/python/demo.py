@@ -35,9 +35,7 @@ def main() -> None:
             show(session, "What is in this directory?")
 
             # Back before the first question: the same session goes on as a second branch.
-            first = next(
-                entry for entry in session.tree.branch() if entry.role == "user"
-            )
+            first = next(entry for entry in session.tree.branch() if entry.role == "user")
             back = session.navigate(first.id)
             print(f"(back before {back.editor_text!r})\n")
             show(session, "Read the notes.")
@@ -47,11 +45,9 @@ def main() -> None:
             # The first question and its answer, as a session of their own. The old one is left alone.
             answer = session.tree.children(first.id)[0]
             fork = session.fork(answer, position="at")
-            print(f"session {session.path.name}: {len(session.tree)} entries")
-            print(f"fork    {fork.path.name}: {len(fork.tree)} entries")
-            assert answer in fork.tree and fork.tree.header["parentSession"] == str(
-                session.path
-            )
+            print(f"session {session.path}: {len(session.tree)} entries")
+            print(f"fork    {fork.path}: {len(fork.tree)} entries")
+            assert answer in fork.tree and fork.tree.header["parentSession"] == str(session.path)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What the package does to its process: interrupts, threads, exits, forks."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -53,6 +54,7 @@ WAITS = {
     "run": lambda session: session.run("x"),
     "for": lambda session: [None for _ in session.prompt("x")],
     "result": lambda session: session.prompt("x").result(),
+    "asyncio": lambda session: asyncio.run(session.aio.run("x")),
 }
 
 
@@ -137,8 +139,10 @@ def test_one_session_from_many_threads(scripted):
 
 def test_abort_from_another_thread(scripted):
     session = scripted(say("half", hang=True))
-    threading.Timer(0.1, session.abort).start()
+    other = threading.Timer(0.1, session.abort)
+    other.start()
     result = session.run("x")
+    other.join(GUARD)
     assert result.aborted and result.stop_reason == "aborted" and result.text == "half"
 
 
