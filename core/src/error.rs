@@ -33,6 +33,8 @@ codes! {
     InvalidArgument = 1, "invalid_argument";
     /// A fault inside the library; please report it.
     Internal = 2, "internal";
+    /// A text is longer than a string of the host's language can be.
+    TooLarge = 3, "too_large";
     /// The file is not a session (S50); its bytes were left alone.
     InvalidSessionFile = 10, "invalid_session_file";
     /// No entry has the given id.

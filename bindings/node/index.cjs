@@ -1,0 +1,10 @@
+'use strict'
+const { BranchlineError } = require('./lib/errors.cjs')
+const { Engine, listSessions } = require('./lib/engine.cjs')
+const { EventStream } = require('./lib/events.cjs')
+const { Run } = require('./lib/run.cjs')
+const { Session } = require('./lib/session.cjs')
+const { Tree } = require('./lib/tree.cjs')
+const { version } = require('./package.json')
+
+module.exports = { BranchlineError, Engine, EventStream, Run, Session, Tree, listSessions, version }

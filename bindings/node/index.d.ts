@@ -1,0 +1,451 @@
+/// <reference types="node" />
+/// <reference lib="esnext.disposable" />
+
+import type {
+  ContentBlock,
+  Entry,
+  ImageContent,
+  Message,
+  SessionEvent,
+  StopReason,
+  TextContent,
+  ThinkingLevel,
+  Usage,
+} from './data.js'
+
+export * from './data.js'
+
+/** Version of the package. */
+export declare const version: string
+
+/** Stable names of what can go wrong. New ones may come. */
+export type ErrorCode =
+  | 'invalid_argument'
+  | 'internal'
+  | 'too_large'
+  | 'invalid_session_file'
+  | 'entry_not_found'
+  | 'invalid_session_id'
+  | 'invalid_replacement'
+  | 'not_on_active_branch'
+  | 'not_editable'
+  | 'fork_source_invalid'
+  | 'file_exists'
+  | 'session_locked'
+  | 'read_only'
+  | 'storage_failed'
+  | 'storage_changed'
+  | 'working_directory_missing'
+  | 'not_saved'
+  | 'invalid_fork_target'
+  | 'running'
+  | 'compacting'
+  | 'cancelled'
+  | 'closed'
+  | 'timeout'
+  | 'would_deadlock'
+  | 'unknown_model'
+  | 'no_model'
+  | 'provider_failed'
+  | 'unknown_tool'
+  | 'nothing_to_compact'
+  | 'already_compacted'
+  | 'summary_failed'
+
+/**
+ * Every error of this package. The one exception: a call that was given an `AbortSignal` rejects with the signal's
+ * own reason when the signal ended it.
+ */
+export declare class BranchlineError extends Error {
+  readonly name: 'BranchlineError'
+  /** For programs. */
+  readonly code: ErrorCode | (string & {})
+  /** The file it is about, when there is one. */
+  readonly path?: string
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Engine and session
+
+/** When stored entries are on the disk: whenever the system likes, when a turn ends, or before the call returns. */
+export type Durability = 'none' | 'turn' | 'entry'
+
+export interface EngineOptions {
+  /** Worker threads; one for each processor, at most 4, by default. */
+  workerThreads?: number
+  /** Where sessions and settings live; `$PI_CODING_AGENT_DIR` or `~/.pi/agent` by default. */
+  agentDir?: string
+  /** `provider/model` for sessions that choose none. */
+  defaultModel?: string
+}
+
+export interface SessionOptions {
+  /** Working directory; the process's by default. When a file is opened its own by default. */
+  cwd?: string
+  /** Directory of the session files; the usual one for `cwd` by default. */
+  sessionDir?: string
+  /** Keep the session in memory only. */
+  inMemory?: boolean
+  /** Id of a new session. */
+  id?: string
+  /** Name of the session. */
+  name?: string
+  /** Path to record in a new session as the one it came from. */
+  parentSession?: string
+  /** `provider/model`; the file's own choice, else the engine's default. */
+  model?: string
+  /** Clamped to what the model can. */
+  thinkingLevel?: ThinkingLevel
+  /** Names of the active tools; the file's own choice, else all. */
+  tools?: string[]
+  /** Replaces the built-in system prompt. */
+  systemPrompt?: string
+  durability?: Durability
+  /** Open without the right to write, and without taking the lock. */
+  readOnly?: boolean
+}
+
+/** Options of the calls that use the default engine unless told otherwise. */
+export interface WithEngine {
+  engine?: Engine
+}
+
+/** Worker threads, models and defaults. Two engines share nothing. Most hosts need none: there is a default one. */
+export declare class Engine {
+  constructor(options?: EngineOptions)
+  /** Makes a new session; its file appears with the first message. */
+  createSession(options?: SessionOptions): Promise<Session>
+  /** Opens a session file. Errors: `session_locked` while another writer has it, `invalid_session_file`. */
+  openSession(path: string, options?: SessionOptions): Promise<Session>
+  /** Opens the most recent session of the working directory, or makes one. */
+  continueRecent(options?: SessionOptions): Promise<Session>
+  listSessions(options?: ListOptions): Promise<SessionInfo[]>
+  /** Every model known. */
+  models(): Model[]
+  /** Adds the model `scripted/NAME`, which answers from a script: for tests and demonstrations. */
+  addScriptedModel(name: string, script: Script | ScriptReply[]): ScriptedModel
+  /** Aborts and closes every session and waits until their files are free. */
+  shutdown(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface Model {
+  /** `provider/id`. */
+  name: string
+  provider: string
+  id: string
+  api: string
+  thinkingLevels: ThinkingLevel[]
+  images: boolean
+  /** Tokens; 0 when unknown. */
+  contextWindow: number
+  /** Tokens; 0 when unknown. */
+  maxTokens: number
+}
+
+export interface Script {
+  replies: ScriptReply[]
+  /** Characters per delta; 0 sends each block in one. */
+  chunk?: number
+  delayMs?: number
+  chunkDelayMs?: number
+  /** What follows the last reply. */
+  atEnd?: 'fail' | 'repeatLast' | 'loop'
+}
+
+export interface ScriptReply {
+  content?: ContentBlock[]
+  usage?: { input?: number; output?: number; cacheRead?: number; cacheWrite?: number }
+  stop?: string
+  error?: string
+  immediateError?: string
+  /** After the content, wait for an abort. */
+  hang?: boolean
+  /** After the content, wait for this gate. */
+  waitGate?: string
+  throw?: string
+  delayMs?: number
+  chunkDelayMs?: number
+  chunk?: number
+  times?: number
+}
+
+export interface ScriptedModel {
+  /** Lets replies pass that wait for this gate. */
+  openGate(name: string): void
+}
+
+export interface ListOptions {
+  /** Only sessions of this working directory; all by default. */
+  cwd?: string
+  sessionDir?: string
+  agentDir?: string
+  /** Also collect all text of each session, for searching. */
+  text?: boolean
+}
+
+export interface SessionInfo {
+  path: string
+  id: string | null
+  cwd: string
+  name: string | null
+  parentSessionPath: string | null
+  /** Milliseconds since the Unix epoch. */
+  created: number | null
+  /** Milliseconds since the Unix epoch. */
+  modified: number
+  messageCount: number
+  firstMessage: string
+  allMessagesText: string | null
+}
+
+/** Lists session files, most recent first. */
+export declare function listSessions(options?: ListOptions & WithEngine): Promise<SessionInfo[]>
+
+export interface PromptOptions {
+  /**
+   * Aborts the run. `run` and `result` then reject with the signal's reason once the session is idle; an iterator
+   * delivers the events up to `agent_settled` first.
+   */
+  signal?: AbortSignal
+  images?: ImageContent[]
+  /** When a run is active: refuse (the default; error `running`), steer it, or follow it. */
+  whenRunning?: 'refuse' | 'steer' | 'followUp'
+  /** Events held for the reader before the session waits for it; 1024 by default. */
+  capacity?: number
+}
+
+export interface RunResult {
+  /** Text of the last assistant message. */
+  text: string
+  /** Tokens and cost of all responses of the run. */
+  usage: Usage
+  /** Why the last response ended. A failed request is a result (`error`), not an exception. */
+  stopReason: StopReason | null
+  /** What the last response says about its failure. */
+  errorMessage: string | null
+  /** The entry the session stood on when the run had settled. */
+  leaf: string | null
+  /** `session.abort()` or a signal ended it. */
+  aborted: boolean
+  /** The messages of the run. */
+  messages: Message[]
+}
+
+/**
+ * Events, one by one. Leaving the loop by `break`, `return` or an exception ends the subscription. A reader that stops
+ * reading without leaving slows its session once the queue is full.
+ */
+export declare class EventStream implements AsyncIterableIterator<SessionEvent> {
+  private constructor()
+  next(): Promise<IteratorResult<SessionEvent, undefined>>
+  return(value?: any): Promise<IteratorResult<SessionEvent, any>>
+  throw(error?: any): Promise<IteratorResult<SessionEvent, any>>
+  [Symbol.asyncIterator](): this
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * What a prompt started: its events up to `agent_settled`, and a result. A run keeps the process alive until it has
+ * settled. Leaving the loop does not abort the run.
+ */
+export declare class Run implements AsyncIterableIterator<SessionEvent> {
+  private constructor()
+  /** Settles when the prompt was accepted; rejects when it was refused. */
+  readonly accepted: Promise<void>
+  /** Waits for the end. Events that nobody began to read are discarded; otherwise it waits for the reader. */
+  result(): Promise<RunResult>
+  next(): Promise<IteratorResult<SessionEvent, undefined>>
+  return(value?: any): Promise<IteratorResult<SessionEvent, any>>
+  throw(error?: any): Promise<IteratorResult<SessionEvent, any>>
+  [Symbol.asyncIterator](): this
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface SessionState {
+  phase: 'idle' | 'running' | 'compacting' | 'closed'
+  leaf: string | null
+  model: string | null
+  thinkingLevel: ThinkingLevel
+  tools: string[]
+  /** Texts waiting to steer the run. */
+  steering: string[]
+  /** Texts waiting for its end. */
+  followUp: string[]
+  contextMessages: number
+}
+
+export interface NavigateOptions {
+  /** Label for the summary entry, or the target when there is none. */
+  label?: string
+  /** Store a summary of what is left behind. */
+  summarize?: boolean
+  /** What the summary should pay attention to. */
+  instructions?: string
+  replaceInstructions?: boolean
+}
+
+export interface NavigateResult {
+  leaf: string | null
+  /** Text of the user message that was chosen, to be edited and sent again. */
+  editorText: string | null
+  /** Nothing was changed, because the summary was aborted. */
+  cancelled: boolean
+  summaryEntry: string | null
+}
+
+export interface ForkOptions {
+  /** Everything before a user message (the default), or up to and including any entry. */
+  position?: 'before' | 'at'
+}
+
+export interface Fork {
+  /** The new session, with a file of its own. */
+  session: Session
+  /** Text of the user message it was forked before. */
+  editorText: string | null
+}
+
+/**
+ * A live session: one position in a session tree, with its model, tools and queues.
+ *
+ * Every call after `close` fails with `closed`; the tree can still be read. A session whose last reference is garbage
+ * is closed too, at a time of the collector's choosing. An idle session does not keep the process alive.
+ */
+export declare class Session {
+  private constructor()
+  /** Makes a new session; its file appears with the first message. */
+  static create(options?: SessionOptions & WithEngine): Promise<Session>
+  /** Opens a session file. Errors: `session_locked` while another writer has it, `invalid_session_file`. */
+  static open(path: string, options?: SessionOptions & WithEngine): Promise<Session>
+  /** Opens the most recent session of the working directory, or makes one. */
+  static continueRecent(options?: SessionOptions & WithEngine): Promise<Session>
+
+  readonly id: string
+  /** The session's file, which may not exist yet; `null` in memory. */
+  readonly path: string | null
+  readonly cwd: string
+  /** The entry the session stands on. */
+  readonly leaf: string | null
+  readonly name: string | null
+  /** A snapshot. */
+  readonly state: SessionState
+  /** The whole tree, to read. */
+  readonly tree: Tree
+
+  /** Sends a prompt at once and gives its events. Errors: `running`, `compacting`, `no_model`, `read_only`. */
+  prompt(text: string, options?: PromptOptions): Run
+  /** Sends a prompt and waits for its end. Errors: as `prompt`. */
+  run(text: string, options?: PromptOptions): Promise<RunResult>
+  /** All events of the session from now on. Waiting for them does not keep the process alive. */
+  events(options?: { capacity?: number; signal?: AbortSignal }): EventStream
+  /** Queues a text for the current run: it is delivered before the next request. */
+  steer(text: string): Promise<void>
+  /** Queues a text for when the current run would end. */
+  followUp(text: string): Promise<void>
+  /** Empties both queues and returns their texts. */
+  clearQueues(): Promise<{ steering: string[]; followUp: string[] }>
+  /** Aborts what runs and waits until the session is idle. Does nothing on an idle session. */
+  abort(): Promise<void>
+  waitIdle(): Promise<void>
+
+  /** Moves to another entry of the same tree. Errors: `running`, `entry_not_found`, `summary_failed`. */
+  navigate(entryId: string, options?: NavigateOptions): Promise<NavigateResult>
+  /** Copies the path to an entry into a new file. Errors: `invalid_fork_target`, `not_saved`, `entry_not_found`. */
+  fork(entryId: string, options?: ForkOptions): Promise<Fork>
+  /** Copies the path to the leaf into a new file. */
+  clone(): Promise<Session>
+
+  /** The label of an entry. */
+  label(entryId: string): string | undefined
+  /** Sets a label or, with `null`, clears it. Returns the id of the entry that says so. */
+  setLabel(entryId: string, label: string | null): Promise<string>
+  /** An empty name clears it. */
+  setName(name: string): Promise<void>
+  /** `provider/model`, from the next request on. Errors: `unknown_model`. */
+  setModel(model: string): Promise<void>
+  setThinkingLevel(level: ThinkingLevel): Promise<void>
+  /** The active tools, in this order. Errors: `unknown_tool`. */
+  setTools(names: string[]): Promise<void>
+  /** Stores data the model never sees. Returns the entry's id. Whole numbers beyond 2^53 need `tree.raw` to be read. */
+  appendCustom(customType: string, data?: unknown): Promise<string>
+  /** Stores a message the model sees. Returns the entry's id; `null` when it waits for the end of the current turn. */
+  appendCustomMessage(
+    customType: string,
+    content: string | (TextContent | ImageContent)[],
+    options?: { display?: boolean; details?: unknown },
+  ): Promise<string | null>
+
+  /** An entry by its id. */
+  entry(id: string): Entry | undefined
+  /** What the model sees, at the leaf or at another entry. */
+  context(leaf?: string | null): Promise<Context>
+  /** Aborts what runs, ends the session and frees its file. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Tree
+
+export interface Label {
+  text: string
+  timestamp: string
+}
+
+export interface TreeNode {
+  id: string
+  parentId: string | null
+  type: Entry['type'] | 'unknown'
+  /** 0 for roots. */
+  depth: number
+  /** Of a message. */
+  role?: string
+  label?: string
+}
+
+export interface Diagnostic {
+  line: number
+  offset: number
+  kind: string
+  message: string
+}
+
+export interface Context {
+  thinkingLevel: ThinkingLevel
+  model: { provider: string; modelId: string } | null
+  messages: Message[]
+  /** For each message the entry it comes from. */
+  entryIds: string[]
+}
+
+/** A session's tree: a view, not a copy. It sees new entries as they come, and can be read after `close`. */
+export declare class Tree implements Iterable<Entry> {
+  private constructor()
+  /** Number of entries. */
+  readonly size: number
+  /** The last entry of the file. */
+  readonly lastId: string | null
+  readonly name: string | null
+  /** The first line of the file. */
+  readonly header: Record<string, unknown>
+  has(id: string): boolean
+  parent(id: string): string | null
+  /** Ids of the children of an entry, or of `null`. */
+  children(id: string | null): string[]
+  /** Ids of the path from the root to an entry. Empty for `null` and unknown ids. */
+  branch(leaf: string | null): string[]
+  entry(id: string): Entry | undefined
+  /** The entry's line, byte for byte: for what JavaScript's strings and numbers cannot hold. */
+  raw(id: string): Buffer | undefined
+  /** Entries in file order, read as you go. Errors: `entry_not_found`. */
+  entries(options?: { after?: string }): IterableIterator<Entry>
+  [Symbol.iterator](): IterableIterator<Entry>
+  /** The shape of the tree, parents before their children, without bodies. */
+  walk(): IterableIterator<TreeNode>
+  label(id: string): Label | undefined
+  labels(): Map<string, Label>
+  /** What is wrong with the file; the first thousand faults. */
+  diagnostics(): Diagnostic[]
+  context(leaf: string | null): Promise<Context>
+}

@@ -1,0 +1,158 @@
+'use strict'
+const { call, ask } = require('./native.cjs')
+const { text, json, options } = require('./errors.cjs')
+const { EventStream } = require('./events.cjs')
+const { Run } = require('./run.cjs')
+const { Tree } = require('./tree.cjs')
+
+const secret = Symbol('branchline.session')
+
+/** A live session. When the last reference is garbage, or after `close`, its file is free for others. */
+class Session {
+  #native
+  #tree
+  #waits = new Set() // of event streams
+
+  constructor(key, native) {
+    if (key !== secret) throw new TypeError('use Session.create, Session.open or Session.continueRecent')
+    this.#native = native
+  }
+
+  get id() {
+    return this.#native.id
+  }
+
+  get path() {
+    return this.#native.path
+  }
+
+  get cwd() {
+    return this.#native.cwd
+  }
+
+  get leaf() {
+    return this.#native.leaf
+  }
+
+  get name() {
+    return this.#native.name
+  }
+
+  get state() {
+    return JSON.parse(ask(() => this.#native.state))
+  }
+
+  get tree() {
+    return (this.#tree ??= new Tree(this.#native.tree()))
+  }
+
+  prompt(prompt, { signal, ...rest } = {}) {
+    text(prompt, 'prompt')
+    const given = options(rest)
+    return new Run(this, this.#native, (ticket) => this.#native.prompt(ticket, prompt, given), signal)
+  }
+
+  async run(prompt, given) {
+    return this.prompt(prompt, given).result()
+  }
+
+  events({ capacity, signal } = {}) {
+    const feed = ask(() => this.#native.events(capacity))
+    return new EventStream(Promise.resolve(feed), { waits: this.#waits, signal })
+  }
+
+  async steer(message) {
+    await call((ticket) => this.#native.steer(ticket, text(message, 'text')))
+  }
+
+  async followUp(message) {
+    await call((ticket) => this.#native.followUp(ticket, text(message, 'text')))
+  }
+
+  async clearQueues() {
+    return JSON.parse(await call((ticket) => this.#native.clearQueues(ticket)))
+  }
+
+  async abort() {
+    await call((ticket) => this.#native.abort(ticket))
+  }
+
+  async waitIdle() {
+    await call((ticket) => this.#native.waitIdle(ticket))
+  }
+
+  async navigate(entryId, given = {}) {
+    text(entryId, 'entryId')
+    return JSON.parse(await call((ticket) => this.#native.navigate(ticket, entryId, options(given))))
+  }
+
+  async fork(entryId, given = {}) {
+    text(entryId, 'entryId')
+    const { session, editorText } = await call((ticket) => this.#native.fork(ticket, entryId, options(given)))
+    return { session: wrap(session), editorText }
+  }
+
+  async clone() {
+    return wrap(await call((ticket) => this.#native.cloneSession(ticket)))
+  }
+
+  label(entryId) {
+    return this.tree.label(entryId)?.text
+  }
+
+  async setLabel(entryId, label) {
+    text(entryId, 'entryId')
+    return call((ticket) => this.#native.setLabel(ticket, entryId, label))
+  }
+
+  async setName(name) {
+    await call((ticket) => this.#native.setName(ticket, text(name, 'name')))
+  }
+
+  async setModel(model) {
+    await call((ticket) => this.#native.setModel(ticket, text(model, 'model')))
+  }
+
+  async setThinkingLevel(level) {
+    await call((ticket) => this.#native.setThinkingLevel(ticket, text(level, 'level')))
+  }
+
+  async setTools(names) {
+    await call((ticket) => this.#native.setTools(ticket, names))
+  }
+
+  async appendCustom(customType, data) {
+    text(customType, 'customType')
+    const given = data === undefined ? undefined : json(data, 'data')
+    return call((ticket) => this.#native.appendCustom(ticket, customType, given))
+  }
+
+  async appendCustomMessage(customType, content, { display = true, details } = {}) {
+    text(customType, 'customType')
+    const given = details === undefined ? undefined : json(details, 'details')
+    const body = json(content, 'content')
+    return call((ticket) => this.#native.appendCustomMessage(ticket, customType, body, display, given))
+  }
+
+  entry(id) {
+    return this.tree.entry(id)
+  }
+
+  async context(leaf = this.leaf) {
+    return this.tree.context(leaf)
+  }
+
+  async close() {
+    await call((ticket) => this.#native.close(ticket))
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.close()
+  }
+}
+
+function wrap(native) {
+  return new Session(secret, native)
+}
+
+module.exports = { Session, wrap }

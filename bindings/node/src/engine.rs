@@ -1,0 +1,160 @@
+//! The engine as JavaScript holds it.
+
+use std::sync::Arc;
+
+use branchline::Result;
+use branchline::providers::scripted::{Script, ScriptControl};
+use branchline::tree::SessionInfo;
+use napi_derive::napi;
+use serde_json::{Value, json};
+
+use crate::bridge::Shared;
+use crate::failure::guard;
+use crate::options;
+use crate::outcome::Outcome;
+use crate::session::Session;
+
+/// Keeps an engine alive: held by its handle and by its sessions. When the last one goes, so do the engine's threads.
+pub(crate) struct Lifeline {
+    pub(crate) engine: branchline::Engine,
+}
+
+#[napi]
+pub struct Engine {
+    shared: Arc<Shared>,
+    lifeline: Arc<Lifeline>,
+}
+
+/// The three ways to a session.
+enum Source {
+    New,
+    File(String),
+    Recent,
+}
+
+impl Engine {
+    pub(crate) fn new(shared: Arc<Shared>, json: &str) -> Result<Engine> {
+        let engine = branchline::Engine::new(options::read::<options::Engine>(json)?.into())?;
+        let lifeline = Arc::new(Lifeline { engine });
+        shared.register(&lifeline);
+        Ok(Engine { shared, lifeline })
+    }
+
+    fn make(&self, ticket: u32, source: Source, json: &str) -> napi::Result<()> {
+        let options = guard(|| options::read::<options::Session>(json))?.into();
+        let (shared, lifeline) = (self.shared.clone(), self.lifeline.clone());
+        self.shared.start(ticket, async move {
+            let engine = &lifeline.engine;
+            let session = match source {
+                Source::New => engine.create_session(options).await?,
+                Source::File(path) => engine.open_session(path, options).await?,
+                Source::Recent => engine.continue_recent(options).await?,
+            };
+            Ok(Outcome::Session(Session::new(shared, lifeline, session)))
+        });
+        Ok(())
+    }
+}
+
+#[napi]
+impl Engine {
+    #[napi]
+    pub fn create(&self, ticket: u32, options: String) -> napi::Result<()> {
+        self.make(ticket, Source::New, &options)
+    }
+
+    #[napi]
+    pub fn open(&self, ticket: u32, path: String, options: String) -> napi::Result<()> {
+        self.make(ticket, Source::File(path), &options)
+    }
+
+    #[napi]
+    pub fn continue_recent(&self, ticket: u32, options: String) -> napi::Result<()> {
+        self.make(ticket, Source::Recent, &options)
+    }
+
+    #[napi]
+    pub fn list(&self, ticket: u32, options: String) -> napi::Result<()> {
+        let mut options = guard(|| options::read::<options::List>(&options))?;
+        let lifeline = self.lifeline.clone();
+        self.shared.start(ticket, async move {
+            let cwd = options.cwd.take().map(Into::into);
+            let found = lifeline.engine.list_sessions(cwd, options.into()).await?;
+            // A text each: together they could be longer than a string.
+            Ok(Outcome::Texts(found.iter().map(info).collect()))
+        });
+        Ok(())
+    }
+
+    #[napi]
+    pub fn models(&self) -> napi::Result<String> {
+        guard(|| {
+            let models = self.lifeline.engine.models();
+            let models: Vec<Value> = models
+                .iter()
+                .map(|model| {
+                    json!({
+                        "name": model.full_name(),
+                        "provider": model.provider,
+                        "id": model.id,
+                        "api": model.api,
+                        "thinkingLevels": model.thinking_levels,
+                        "images": model.images,
+                        "contextWindow": model.context_window,
+                        "maxTokens": model.max_tokens,
+                    })
+                })
+                .collect();
+            self.shared.text(Value::Array(models).to_string())
+        })
+    }
+
+    #[napi]
+    pub fn add_scripted_model(&self, name: String, script: String) -> napi::Result<ScriptHand> {
+        guard(|| {
+            let script = Script::from_json(&script)?;
+            let control = script.control();
+            self.lifeline.engine.add_scripted_model(&name, script)?;
+            Ok(ScriptHand { control })
+        })
+    }
+
+    #[napi]
+    pub fn shutdown(&self, ticket: u32) {
+        let lifeline = self.lifeline.clone();
+        self.shared.start(ticket, async move {
+            lifeline.engine.shutdown().await;
+            Ok(Outcome::Nothing)
+        });
+    }
+}
+
+/// The host's hand on a playing script.
+#[napi]
+pub struct ScriptHand {
+    control: ScriptControl,
+}
+
+#[napi]
+impl ScriptHand {
+    #[napi]
+    pub fn open_gate(&self, name: String) {
+        self.control.gates().open(name);
+    }
+}
+
+fn info(info: &SessionInfo) -> String {
+    json!({
+        "path": info.path.to_string_lossy(),
+        "id": info.id,
+        "cwd": info.cwd,
+        "name": info.name,
+        "parentSessionPath": info.parent_session_path,
+        "created": info.created,
+        "modified": info.modified,
+        "messageCount": info.message_count,
+        "firstMessage": info.first_message,
+        "allMessagesText": info.all_messages_text,
+    })
+    .to_string()
+}

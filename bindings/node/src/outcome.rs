@@ -1,0 +1,74 @@
+//! What an asynchronous call came to, and how it becomes a JavaScript value.
+
+use branchline::{Error, ErrorCode, Result};
+use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue};
+use napi::{Env, sys};
+
+use crate::feed::Feed;
+use crate::session::Session;
+
+/// Native memory a session holds, told to the garbage collector, which sees only a small object. Measured: an empty
+/// session is about 20 KiB; this counts some entries too.
+pub(crate) const SESSION_WEIGHT: i64 = 64 << 10;
+
+/// The result of a call with a ticket.
+pub enum Outcome {
+    Nothing,
+    Text(String),
+    Texts(Vec<String>),
+    Session(Session),
+    /// A session and the text of the user message it was forked before.
+    Fork(Session, Option<String>),
+    Feed(Feed),
+}
+
+impl Outcome {
+    /// Fails where a text could not become a JavaScript string.
+    pub(crate) fn checked(self, limit: usize) -> Result<Outcome> {
+        match &self {
+            Outcome::Text(text) => check_text(text, limit)?,
+            Outcome::Texts(texts) => texts.iter().try_for_each(|text| check_text(text, limit))?,
+            Outcome::Fork(_, Some(text)) => check_text(text, limit)?,
+            _ => {}
+        }
+        Ok(self)
+    }
+}
+
+/// A JavaScript string counts UTF-16 units, of which a UTF-8 text never has more than bytes.
+pub(crate) fn check_text(text: &str, limit: usize) -> Result<()> {
+    if text.len() <= limit || text.encode_utf16().count() <= limit {
+        return Ok(());
+    }
+    let message = format!(
+        "a text of {} bytes is longer than a JavaScript string can be ({limit} characters); \
+         read the entry as bytes with tree.raw(id)",
+        text.len()
+    );
+    Err(Error::new(ErrorCode::TooLarge, message))
+}
+
+impl ToNapiValue for Outcome {
+    unsafe fn to_napi_value(env: sys::napi_env, outcome: Self) -> napi::Result<sys::napi_value> {
+        // SAFETY: the caller vouches for `env`, which is all these need.
+        unsafe {
+            match outcome {
+                Outcome::Nothing => ToNapiValue::to_napi_value(env, ()),
+                Outcome::Text(text) => ToNapiValue::to_napi_value(env, text),
+                Outcome::Texts(texts) => ToNapiValue::to_napi_value(env, texts),
+                Outcome::Feed(feed) => ToNapiValue::to_napi_value(env, feed),
+                Outcome::Session(session) => {
+                    Env::from_raw(env).adjust_external_memory(SESSION_WEIGHT)?;
+                    ToNapiValue::to_napi_value(env, session)
+                }
+                Outcome::Fork(session, text) => {
+                    Env::from_raw(env).adjust_external_memory(SESSION_WEIGHT)?;
+                    let mut fork = Object::new(&Env::from_raw(env))?;
+                    fork.set_named_property("session", session)?;
+                    fork.set_named_property("editorText", text)?;
+                    ToNapiValue::to_napi_value(env, fork)
+                }
+            }
+        }
+    }
+}

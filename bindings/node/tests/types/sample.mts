@@ -1,0 +1,62 @@
+// Compiled, never run: the declarations as a host meets them. A line below `@ts-expect-error` must not compile.
+import { BranchlineError, Engine, Session, listSessions, type Message, type SessionEvent } from 'branchline'
+
+const controller = new AbortController()
+await using session = await Session.create({ cwd: '.', model: 'scripted/demo', durability: 'turn' })
+const { text, usage, stopReason, leaf, messages } = await session.run('Hello', { signal: controller.signal })
+const facts: [string, number, string | null, string | null, Message[]] = [text, usage.cost.total, stopReason, leaf, messages]
+
+// The event's type tells its fields.
+for await (const event of session.prompt('Again')) {
+  if (event.type === 'message_update' && event.assistantMessageEvent.type === 'text_delta') {
+    process.stdout.write(event.assistantMessageEvent.delta)
+  }
+  if (event.type === 'tool_execution_end') console.log(event.toolName, event.isError, event.sequence)
+  if (event.type === 'message_end' && event.message.role === 'assistant') console.log(event.message.usage.output)
+  // @ts-expect-error only tool events have a toolName
+  event.toolName
+}
+
+function show(event: SessionEvent): string {
+  switch (event.type) {
+    case 'queue_update':
+      return event.steering.join()
+    case 'agent_settled':
+      return String(event.aborted)
+    default:
+      return event.type
+  }
+}
+
+for await (const event of session.events({ capacity: 16, signal: controller.signal })) show(event)
+
+const entry = session.entry('0123abcd')
+if (entry?.type === 'message' && entry.message.role === 'user') facts.push(entry.id)
+const path: string[] = session.tree.branch(session.leaf)
+for (const node of session.tree.walk()) console.log(' '.repeat(node.depth), node.type, node.label ?? '')
+const bytes: Buffer | undefined = session.tree.raw('0123abcd')
+
+const { editorText } = await session.navigate(path[0] ?? '', { label: 'here' })
+const fork = await session.fork(path[0] ?? '', { position: 'at' })
+const other: Session = fork.session
+await (await other.clone()).close()
+const id: string = await session.setLabel(path[0] ?? '', null)
+
+try {
+  await Session.open('missing.jsonl', { readOnly: true })
+} catch (error) {
+  if (error instanceof BranchlineError && error.code === 'invalid_session_file') console.log(error.path, editorText)
+}
+
+await using engine = new Engine({ workerThreads: 1 })
+engine.addScriptedModel('hello', [{ content: [{ type: 'text', text: 'Hello.' }] }])
+for (const info of await listSessions({ cwd: '.', engine })) console.log(info.path, info.modified, bytes, id)
+
+// @ts-expect-error sessions are made by Session.create and its like
+new Session()
+// @ts-expect-error a prompt is a text
+session.prompt(1)
+// @ts-expect-error no such option
+await Session.create({ directory: '.' })
+// @ts-expect-error no such word
+await session.setThinkingLevel('enormous')
