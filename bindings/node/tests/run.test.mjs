@@ -65,6 +65,15 @@ test('leaving the loop ends the subscription, not the run', async (t) => {
   assert.equal((await s.run('And again')).text, 'Hello.')
 })
 
+test('a queue that was left does not slow its session', async (t) => {
+  const s = await session(t, { script: { replies: [says('word '.repeat(200))], chunk: 1, atEnd: 'loop' } })
+  for await (const event of s.prompt('Hi', { capacity: 1 })) if (event) break
+  await s.waitIdle()
+  const events = s.events({ capacity: 1 })
+  await events.return()
+  assert.equal((await s.run('Hi')).stopReason, 'stop')
+})
+
 test('a signal aborts a run: the call rejects with its reason and the session is idle', async (t) => {
   const s = await session(t, { script: { replies: [{ ...says('Half an answer'), hang: true }, says('Whole.')] } })
   const controller = new AbortController()
