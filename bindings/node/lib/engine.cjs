@@ -1,5 +1,5 @@
 'use strict'
-const { bridge, call, ask } = require('./native.cjs')
+const { bridge, call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { Session, wrap } = require('./session.cjs')
 
@@ -44,6 +44,7 @@ class Engine {
 
   async shutdown() {
     await call((ticket) => this.#native.shutdown(ticket))
+    await flush() // listeners hear that it is over
   }
 
   async [Symbol.asyncDispose]() {

@@ -1,5 +1,5 @@
 'use strict'
-const { call } = require('./native.cjs')
+const { call, flush } = require('./native.cjs')
 
 /**
  * An async iterator over a native queue of events. Events come in batches, one native call for all that wait, and are
@@ -9,7 +9,11 @@ class EventStream {
   #feed // a promise of the native queue
   #waits
   #signal
-  #stop = () => this.#feed.then((feed) => feed.discard(), () => {})
+  #stop = async () => {
+    const feed = await this.#feed.catch(() => undefined)
+    feed?.discard()
+    if (this.#waiting > 0) await flush()
+  }
   #events = []
   #at = 0
   #ended = false

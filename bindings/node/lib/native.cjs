@@ -63,6 +63,14 @@ async function call(begin, weak) {
   return value
 }
 
+/**
+ * Keeps the process alive until every wait that could be answered by now is answered: weak waits end with what they
+ * wait for, and whoever ended it wants the waiter to know before the process may go.
+ */
+function flush() {
+  return call((ticket) => bridge.flush(ticket))
+}
+
 /** Calls a synchronous native function. */
 function ask(work) {
   try {
@@ -72,4 +80,4 @@ function ask(work) {
   }
 }
 
-module.exports = { bridge, call, ask }
+module.exports = { bridge, call, flush, ask }

@@ -1,5 +1,5 @@
 'use strict'
-const { bridge, call } = require('./native.cjs')
+const { call, flush } = require('./native.cjs')
 const { EventStream } = require('./events.cjs')
 
 /**
@@ -46,7 +46,7 @@ class Run {
     else signal?.addEventListener('abort', abort, { once: true })
     await call((ticket) => native.waitIdle(ticket)).catch(() => {})
     // Listeners that wait have their last event by now, but maybe only on its way.
-    await call((ticket) => bridge.flush(ticket))
+    await flush()
     signal?.removeEventListener('abort', abort)
     this.#session = undefined
   }

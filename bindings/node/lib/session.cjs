@@ -1,5 +1,5 @@
 'use strict'
-const { call, ask } = require('./native.cjs')
+const { call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
 const { Run } = require('./run.cjs')
@@ -144,6 +144,7 @@ class Session {
 
   async close() {
     await call((ticket) => this.#native.close(ticket))
+    await flush() // listeners hear that it is over
   }
 
   async [Symbol.asyncDispose]() {

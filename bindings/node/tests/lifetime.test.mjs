@@ -172,6 +172,33 @@ test('many waits on many sessions settle', async () => {
   assert.equal(out, '100\n')
 })
 
+test('listeners hear the end before the process ends', async () => {
+  const out = await ends(`
+    const said = []
+    async function listen(name, events) {
+      try {
+        for await (const event of events) if (!event) return
+        said.push(name)
+      } catch (error) {
+        said.push(name + ' ' + error.name)
+      }
+    }
+    const [closed, shut, left] = [await make(), await make(), await make()]
+    const controller = new AbortController()
+    const stream = left.events()
+    void listen('close', closed.events())
+    void listen('abort', left.events({ signal: controller.signal }))
+    void listen('return', stream)
+    void listen('shutdown', shut.events())
+    await closed.close()
+    controller.abort()
+    await stream.return()
+    await engine.shutdown()
+    process.on('exit', () => console.log(said.join(', ')))
+  `)
+  assert.equal(out, 'close, abort AbortError, return, shutdown\n')
+})
+
 /** A worker that is in the middle of several runs when it says so. */
 const busy = `
   const { parentPort } = require('node:worker_threads')
