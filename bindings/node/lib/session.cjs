@@ -62,38 +62,38 @@ class Session {
   }
 
   async steer(message) {
-    await call((ticket) => this.#native.steer(ticket, text(message, 'text')))
+    await this.#call((ticket) => this.#native.steer(ticket, text(message, 'text')))
   }
 
   async followUp(message) {
-    await call((ticket) => this.#native.followUp(ticket, text(message, 'text')))
+    await this.#call((ticket) => this.#native.followUp(ticket, text(message, 'text')))
   }
 
   async clearQueues() {
-    return JSON.parse(await call((ticket) => this.#native.clearQueues(ticket)))
+    return JSON.parse(await this.#call((ticket) => this.#native.clearQueues(ticket)))
   }
 
   async abort() {
-    await call((ticket) => this.#native.abort(ticket))
+    await this.#call((ticket) => this.#native.abort(ticket))
   }
 
   async waitIdle() {
-    await call((ticket) => this.#native.waitIdle(ticket))
+    await this.#call((ticket) => this.#native.waitIdle(ticket))
   }
 
   async navigate(entryId, given = {}) {
     text(entryId, 'entryId')
-    return JSON.parse(await call((ticket) => this.#native.navigate(ticket, entryId, options(given))))
+    return JSON.parse(await this.#call((ticket) => this.#native.navigate(ticket, entryId, options(given))))
   }
 
   async fork(entryId, given = {}) {
     text(entryId, 'entryId')
-    const { session, editorText } = await call((ticket) => this.#native.fork(ticket, entryId, options(given)))
+    const { session, editorText } = await this.#call((ticket) => this.#native.fork(ticket, entryId, options(given)))
     return { session: wrap(session), editorText }
   }
 
   async clone() {
-    return wrap(await call((ticket) => this.#native.cloneSession(ticket)))
+    return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)))
   }
 
   label(entryId) {
@@ -102,36 +102,36 @@ class Session {
 
   async setLabel(entryId, label) {
     text(entryId, 'entryId')
-    return call((ticket) => this.#native.setLabel(ticket, entryId, label))
+    return this.#call((ticket) => this.#native.setLabel(ticket, entryId, label))
   }
 
   async setName(name) {
-    await call((ticket) => this.#native.setName(ticket, text(name, 'name')))
+    await this.#call((ticket) => this.#native.setName(ticket, text(name, 'name')))
   }
 
   async setModel(model) {
-    await call((ticket) => this.#native.setModel(ticket, text(model, 'model')))
+    await this.#call((ticket) => this.#native.setModel(ticket, text(model, 'model')))
   }
 
   async setThinkingLevel(level) {
-    await call((ticket) => this.#native.setThinkingLevel(ticket, text(level, 'level')))
+    await this.#call((ticket) => this.#native.setThinkingLevel(ticket, text(level, 'level')))
   }
 
   async setTools(names) {
-    await call((ticket) => this.#native.setTools(ticket, names))
+    await this.#call((ticket) => this.#native.setTools(ticket, names))
   }
 
   async appendCustom(customType, data) {
     text(customType, 'customType')
     const given = data === undefined ? undefined : json(data, 'data')
-    return call((ticket) => this.#native.appendCustom(ticket, customType, given))
+    return this.#call((ticket) => this.#native.appendCustom(ticket, customType, given))
   }
 
   async appendCustomMessage(customType, content, { display = true, details } = {}) {
     text(customType, 'customType')
     const given = details === undefined ? undefined : json(details, 'details')
     const body = json(content, 'content')
-    return call((ticket) => this.#native.appendCustomMessage(ticket, customType, body, display, given))
+    return this.#call((ticket) => this.#native.appendCustomMessage(ticket, customType, body, display, given))
   }
 
   entry(id) {
@@ -143,12 +143,18 @@ class Session {
   }
 
   async close() {
-    await call((ticket) => this.#native.close(ticket))
-    await flush() // listeners hear that it is over
+    await this.#call((ticket) => this.#native.close(ticket))
   }
 
   async [Symbol.asyncDispose]() {
     await this.close()
+  }
+
+  /** When a call is done, listeners have heard what it caused. */
+  async #call(begin) {
+    const value = await call(begin)
+    if (this.#waits.size > 0) await flush()
+    return value
   }
 }
 

@@ -52,11 +52,11 @@ impl Feed {
         self.shared.start(ticket, async move { Ok(Outcome::Text(inner.batch().await)) });
     }
 
-    /// Whether `next` would have something to give at once.
+    /// Whether `next` would have an answer at once: an event, or the end.
     #[napi]
     pub fn ready(&self) -> bool {
         self.inner.take_queued(1);
-        !self.inner.held().is_empty()
+        !self.inner.held().is_empty() || self.inner.queue().is_ended()
     }
 
     /// Takes no more events; a waiting `next` ends.

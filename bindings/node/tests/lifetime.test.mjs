@@ -183,7 +183,7 @@ test('listeners hear the end before the process ends', async () => {
         said.push(name + ' ' + error.name)
       }
     }
-    const [closed, shut, left] = [await make(), await make(), await make()]
+    const [closed, shut, left, named] = [await make(), await make(), await make(), await make()]
     const controller = new AbortController()
     const stream = left.events()
     void listen('close', closed.events())
@@ -193,10 +193,14 @@ test('listeners hear the end before the process ends', async () => {
     await closed.close()
     controller.abort()
     await stream.return()
+    const events = named.events()
+    void events.next().then(({ value }) => said.push(value.type))
+    await named.setName('A name')
     await engine.shutdown()
-    process.on('exit', () => console.log(said.join(', ')))
+    const { done } = await named.events().next()
+    process.on('exit', () => console.log(done, said.join(', ')))
   `)
-  assert.equal(out, 'close, abort AbortError, return, shutdown\n')
+  assert.equal(out, 'true close, abort AbortError, return, session_info_changed, shutdown\n')
 })
 
 /** A worker that is in the middle of several runs when it says so. */
