@@ -88,6 +88,9 @@ lint-header: need-rust need-cc need-python
 
 lint-python: bindings/python/.built
 	cd bindings/python && PYTHONPATH=python ../../$(PY) -m mypy.stubtest branchline
+	cd bindings/python && ../../$(VENV)/bin/mypy
+	cd bindings/python && ../../$(VENV)/bin/ruff check --quiet --config pyproject.toml . ../../examples/python
+	cd bindings/python && ../../$(VENV)/bin/ruff format --quiet --check --config pyproject.toml . ../../examples/python
 
 lint-node: bindings/node/.built
 	cd bindings/node && npm run --silent types
