@@ -121,7 +121,7 @@ def mb(m):
 
 
 def percent(x):
-    return "–" if x is None else f"{x * 100:.2g} %" if x < 1 else f"{x * 100:.0f} %"
+    return "–" if x is None else "< 0.01 %" if x < 1e-4 else f"{x * 100:.2g} %" if x < 1 else f"{x * 100:.0f} %"
 
 
 def row(case, results):
@@ -182,6 +182,8 @@ def main():
     with open(f"{PEER}/node_modules/@earendil-works/pi-coding-agent/package.json") as f:
         pi = json.load(f)["version"]
     print(f"pi {pi} on Node {node}; {os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}. Medians; peak is the highest resident memory of the process.\n")
+    if os.getloadavg()[0] > os.cpu_count():
+        print("The machine is busy: what runs on several threads (open, list) looks slower than it is.\n")
     print("| case | input | pi | pi peak | ours | ours peak | limit | time ours/pi | memory ours/pi | target | met |")
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     problems = []
