@@ -247,7 +247,8 @@ export declare class EventStream implements AsyncIterableIterator<SessionEvent> 
 
 /**
  * What a prompt started: its events up to `agent_settled`, and a result. A run keeps the process alive until it has
- * settled. Leaving the loop does not abort the run.
+ * settled. Leaving the loop early (`break`, `return`, an exception) aborts the run and waits until the session is idle; to
+ * look at a run without owning it, use `session.events()`.
  */
 export declare class Run implements AsyncIterableIterator<SessionEvent> {
   private constructor()

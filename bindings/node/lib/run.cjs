@@ -81,10 +81,14 @@ class Run {
     return step
   }
 
+  /** Leaving the loop early aborts the run: nobody watches it any more, and it may be running tools. */
   async return(value) {
+    const running = this.#session !== undefined
     this.#end()
     this.#aborted = false
-    return this.#events.return(value)
+    const step = await this.#events.return(value)
+    if (running) await call((ticket) => this.#native.abort(ticket)).catch(() => {})
+    return step
   }
 
   async throw(error) {

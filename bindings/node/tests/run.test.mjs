@@ -47,8 +47,8 @@ test('result() beside a reader waits for it and takes nothing away', async (t) =
   assert.equal(result.text, 'Hello.')
 })
 
-test('leaving the loop ends the subscription, not the run', async (t) => {
-  const s = await session(t)
+test('leaving the loop early aborts the run and waits for the session', async (t) => {
+  const s = await session(t, { script: { replies: [{ ...says('Half'), hang: true }], atEnd: 'loop' } })
   const run = s.prompt('Hi')
   await assert.rejects(
     async () => {
@@ -57,12 +57,19 @@ test('leaving the loop ends the subscription, not the run', async (t) => {
     { message: 'mine' },
   )
   assert.deepEqual(await run.next(), { value: undefined, done: true })
-  await s.waitIdle()
-  assert.equal((await run.result()).text, 'Hello.')
-  for await (const event of s.prompt('Again')) if (event) break
-  assert.equal((await s.run('And again').catch((error) => error)).code, 'running')
-  await s.waitIdle()
-  assert.equal((await s.run('And again')).text, 'Hello.')
+  assert.equal(s.state.phase, 'idle')
+  assert.equal((await run.result()).aborted, true)
+  for await (const event of s.prompt('Again')) if (event.assistantMessageEvent?.type === 'text_delta') break
+  assert.equal(s.state.phase, 'idle')
+  assert.equal(s.tree.entry(s.leaf).message.stopReason, 'aborted')
+})
+
+test('a run that was read to its end is not aborted by leaving', async (t) => {
+  const s = await session(t)
+  const run = s.prompt('Hi')
+  for await (const event of run) if (event.type === 'agent_settled') break
+  const result = await run.result()
+  assert.deepEqual([result.text, result.aborted], ['Hello.', false])
 })
 
 test('a queue that was left does not slow its session', async (t) => {

@@ -46,11 +46,18 @@ pub(super) fn copy_replacing(
 ) {
     let mut at = 0;
     while let Some(whole) = bytes.get(at..).and_then(<[u8]>::first_chunk::<LEN>) {
-        let run = copy_run(out, whole, stop(whole), LEN);
-        at += run;
-        if run < LEN {
-            at += replace(out, bytes.get(at..).unwrap_or_default()).max(1);
+        let stops = stop(whole);
+        if stops == 0 {
+            // Prose goes on like this for a while: one copy for all of it.
+            let rest = bytes.get(at + LEN..).unwrap_or_default();
+            let clean = |block: &&[u8]| block.first_chunk::<LEN>().is_some_and(|block| stop(block) == 0);
+            let len = LEN * (1 + rest.chunks_exact(LEN).take_while(clean).count());
+            out.extend_from_slice(bytes.get(at..at + len).unwrap_or_default());
+            at += len;
+            continue;
         }
+        at += copy_run(out, whole, stops, LEN);
+        at += replace(out, bytes.get(at..).unwrap_or_default()).max(1);
     }
     // What is left, with enough behind it that every part of it is a whole block.
     let tail = bytes.get(at..).unwrap_or_default();

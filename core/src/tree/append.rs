@@ -33,12 +33,11 @@ impl Tree {
         let timestamp = format_iso(now);
         let kind = entry.kind();
         let base = Base { id: &id, parent, timestamp: &timestamp };
-        let line = entry.line(kind, base, std::mem::take(&mut state.line));
+        let (line, message) = entry.line(kind, base, std::mem::take(&mut state.line));
         let written = match state.index.has_conversation || kind.is_conversation() {
             true => state.log.create_with(&line),
             false => state.log.append(&line),
         };
-        let message = entry.message_place(&line);
         if line.capacity() <= KEPT_ROOM {
             state.line = line;
         }

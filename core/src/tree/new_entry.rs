@@ -175,21 +175,23 @@ impl NewEntry<'_> {
         }
     }
 
-    /// Where the message lies in a line that [`NewEntry::line`] wrote.
-    pub(crate) fn message_place(&self, line: &[u8]) -> MessagePlace {
-        let NewEntry::Message(message) = self else { return MessagePlace::default() };
-        // No text before it can hold this: a quote inside a string is escaped.
-        const KEY: &[u8] = b",\"message\":";
-        let at = memchr::memmem::find(line, KEY).map_or(0, |at| at + KEY.len());
-        MessagePlace {
-            at: u16::try_from(at).unwrap_or(0),
+    /// The entry's line with its LF, in the room of `out`, and where its message lies.
+    pub(crate) fn line(&self, kind: EntryKind, base: Base<'_>, out: Vec<u8>) -> (Vec<u8>, MessagePlace) {
+        let NewEntry::Message(message) = self else {
+            return (self.other_line(kind, base, out), MessagePlace::default());
+        };
+        let mut line = LineWriter::new(out, kind.type_name(), base);
+        line.key("message");
+        let place = MessagePlace {
+            at: u16::try_from(line.out.len()).unwrap_or(0),
             exists: true,
             has_content: message.get("content").is_some_and(|content| !content.is_null()),
-        }
+        };
+        json::write_object(&mut line.out, message.object());
+        (line.finish(), place)
     }
 
-    /// The entry's line with its LF, in the room of `out`.
-    pub(crate) fn line(&self, kind: EntryKind, base: Base<'_>, out: Vec<u8>) -> Vec<u8> {
+    fn other_line(&self, kind: EntryKind, base: Base<'_>, out: Vec<u8>) -> Vec<u8> {
         let name = kind.type_name();
         match self {
             NewEntry::Custom { custom_type, data } => {
@@ -212,11 +214,7 @@ impl NewEntry<'_> {
         }
         let mut line = LineWriter::new(out, name, base);
         match self {
-            NewEntry::Custom { .. } | NewEntry::CustomMessage { .. } => {}
-            NewEntry::Message(message) => {
-                line.key("message");
-                json::write_object(&mut line.out, message.object());
-            }
+            NewEntry::Custom { .. } | NewEntry::CustomMessage { .. } | NewEntry::Message(_) => {}
             NewEntry::ThinkingLevel(level) => line.string("thinkingLevel", level),
             NewEntry::Model { provider, model_id } => {
                 line.string("provider", provider);

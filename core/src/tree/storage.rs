@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// How a file is opened.
@@ -105,7 +106,7 @@ impl Storage for OsStorage {
             use std::os::unix::fs::OpenOptionsExt;
             options.mode(0o600);
         }
-        Ok(Box::new(OsFile(options.open(path)?)))
+        Ok(Box::new(OsFile { file: options.open(path)?, locked: AtomicBool::new(false) }))
     }
 
     fn facts(&self, path: &Path) -> io::Result<FileFacts> {
@@ -150,39 +151,55 @@ impl Storage for OsStorage {
 }
 
 #[derive(Debug)]
-struct OsFile(File);
+struct OsFile {
+    file: File,
+    locked: AtomicBool,
+}
+
+/// Closing alone would give the lock back only when nobody else has the descriptor, and any thread of the host may be
+/// between fork and exec at this moment, with a copy of it.
+impl Drop for OsFile {
+    fn drop(&mut self) {
+        if *self.locked.get_mut() {
+            let _ = self.file.unlock();
+        }
+    }
+}
 
 impl StorageFile for OsFile {
     #[cfg(unix)]
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset)
+        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
     }
 
     #[cfg(windows)]
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        std::os::windows::fs::FileExt::seek_read(&self.0, buffer, offset)
+        std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        io::Write::write(&mut &self.0, bytes)
+        io::Write::write(&mut &self.file, bytes)
     }
 
     /// Appending moves the position to the end of what was appended, wherever that came to lie.
     fn appended_to(&self) -> io::Result<Option<u64>> {
-        io::Seek::stream_position(&mut &self.0).map(Some)
+        io::Seek::stream_position(&mut &self.file).map(Some)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn try_lock(&self) -> io::Result<bool> {
-        match self.0.try_lock() {
-            Ok(()) => Ok(true),
+        match self.file.try_lock() {
+            Ok(()) => {
+                self.locked.store(true, Ordering::Relaxed);
+                Ok(true)
+            }
             Err(fs::TryLockError::WouldBlock) => Ok(false),
             // A file system without locks (some network mounts) must not make sessions unusable there.
             Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
@@ -191,7 +208,7 @@ impl StorageFile for OsFile {
     }
 
     fn facts(&self) -> io::Result<FileFacts> {
-        self.0.metadata().map(|metadata| facts_of(&metadata))
+        self.file.metadata().map(|metadata| facts_of(&metadata))
     }
 
     /// Asking for times, as `facts` does, makes Linux write the file's times anew at the next append, which then takes
@@ -199,7 +216,7 @@ impl StorageFile for OsFile {
     #[cfg(target_os = "linux")]
     fn extent(&self) -> io::Result<FileExtent> {
         use rustix::fs::{AtFlags, StatxFlags, statx};
-        match statx(&self.0, "", AtFlags::EMPTY_PATH, StatxFlags::SIZE | StatxFlags::NLINK) {
+        match statx(&self.file, "", AtFlags::EMPTY_PATH, StatxFlags::SIZE | StatxFlags::NLINK) {
             Ok(facts) => Ok(FileExtent { len: facts.stx_size, links: u64::from(facts.stx_nlink) }),
             // Kernels and sandboxes without statx.
             Err(_) => self.facts().map(|facts| FileExtent { len: facts.len, links: facts.links }),

@@ -25,7 +25,7 @@ pub fn format_iso(ms: i64) -> String {
         put(14, 2, minute);
         put(17, 2, second);
         put(20, 3, milli);
-        return String::from_utf8_lossy(&out).into_owned();
+        return std::str::from_utf8(&out).unwrap_or_default().to_owned();
     }
     let sign = if year < 0 { '-' } else { '+' };
     format!("{sign}{:06}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z", year.abs())
