@@ -34,12 +34,6 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     // A block more than the text, since whole blocks are copied.
     out.reserve(text.len() + LEN);
     out.push(b'"');
-    // Keys and ids: shorter than a block and without anything to escape.
-    if text.len() < LEN && text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
-        return;
-    }
     block::copy_replacing(out, text.as_bytes(), block::special, |out, rest| {
         write_escaped(out, rest.first().copied().unwrap_or_default());
         1
