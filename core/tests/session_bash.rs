@@ -4,16 +4,21 @@
 mod support;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use branchline::tools::bash::{BashOptions, BashTool};
 use branchline::tools::{self, ToolCall, ToolError, ToolResult};
 use branchline::{EventKind, PromptOptions, block_on};
 use serde_json::{Value, json};
 use support::*;
 
-/// Runs one call on a runtime of its own.
+/// Runs one call on a runtime of its own. Files with long output stay, though the tool goes.
 fn call(name: &str, arguments: Value, cwd: &Path) -> Result<ToolResult, ToolError> {
-    let tool = tools::builtin().into_iter().find(|tool| tool.definition().name == name).unwrap();
+    let keeping = BashTool::with_options(BashOptions::default().keep_output(true));
+    let mut tools = tools::builtin();
+    tools.insert(0, Arc::new(keeping));
+    let tool = tools.into_iter().find(|tool| tool.definition().name == name).unwrap();
     let call = ToolCall::detached(name, arguments.as_object().unwrap().clone(), cwd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(tool.execute(call))

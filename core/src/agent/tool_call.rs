@@ -189,6 +189,20 @@ impl Actor {
         }
     }
 
+    /// The session as commands see it.
+    fn session_variables(&self) -> Vec<(&'static str, String)> {
+        let mut out = vec![("PI_SESSION_ID", self.shared.id.to_string())];
+        if let Some(path) = self.shared.tree.path() {
+            out.push(("PI_SESSION_FILE", path.display().to_string()));
+        }
+        if let Some(model) = &self.model {
+            out.push(("PI_PROVIDER", model.provider.clone()));
+            out.push(("PI_MODEL", model.id.clone()));
+            out.push(("PI_REASONING_LEVEL", self.level.clone()));
+        }
+        out
+    }
+
     /// Runs accepted calls beside each other and tells of their progress and ends.
     async fn execute(&mut self, calls: &[Call], accepted: Vec<Accepted>, outcomes: &mut [Option<Outcome>]) {
         let token = self.token();
@@ -206,6 +220,7 @@ impl Actor {
                 cwd: self.shared.cwd.clone(),
                 operations: self.engine.options.operations.clone(),
                 session_id: self.shared.id.to_string(),
+                session_variables: self.session_variables(),
                 cancel: token.clone(),
                 progress: Progress { call: index, sender: sender.clone() },
             };

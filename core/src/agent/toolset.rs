@@ -30,9 +30,10 @@ impl Toolset {
         tools
     }
 
-    /// Every tool is active.
+    /// Every tool is active but the built-in ones that must be asked for.
     pub(crate) fn all(registered: Vec<Arc<dyn Tool>>) -> Toolset {
-        let active = registered.clone();
+        let wanted = |tool: &&Arc<dyn Tool>| !tools::ON_REQUEST.contains(&tool.definition().name.as_str());
+        let active = registered.iter().filter(wanted).cloned().collect();
         Toolset::new(registered, active)
     }
 

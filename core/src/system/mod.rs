@@ -2,4 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod process;
+mod process_tree;
+pub(crate) mod spawn;
 pub(crate) mod wake_fd;

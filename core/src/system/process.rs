@@ -1,43 +1,45 @@
 //! Running a command with a whole process tree behind it, from a thread that may block.
 //!
-//! Hazard: an async runtime's process support installs a handler for SIGCHLD, which belongs to the host. And killing
-//! one process leaves its children, while killing a group whose leader was already waited for may hit a stranger that
-//! got its number. So the command leads a process group of its own, its end is watched through a pidfd (or by asking,
-//! where there is none) without collecting it, the group is signalled while the leader is still uncollected, and only
-//! then is it waited for. All waiting is one `poll` on the output, the process and the cancellation.
+//! Hazard: killing one process leaves its children, and killing a group whose leader was already collected may hit a
+//! stranger that got its number. So the command leads a process group of its own, its end is watched through a pidfd (or by
+//! asking, where there is none) without collecting it, the tree is signalled while the leader is still uncollected, and only
+//! then is it collected. All waiting is one `poll` on the output, the process and the cancellation.
 
 use std::io::{self, PipeReader, Read};
-use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal};
 use tokio_util::sync::CancellationToken;
 
+use super::process_tree::signal_tree;
+use super::spawn::{self, Code, Program};
 use super::wake_fd::WakeFd;
 
-/// Time between asking a process group to end and ending it.
+/// Time between asking a process tree to end and ending it.
 const TERM_GRACE: Duration = Duration::from_millis(250);
 /// How long output may be silent after the command's end before it counts as over: processes it left behind may hold
 /// the pipe open for ever (T230).
 const SILENCE: Duration = Duration::from_millis(100);
-/// How often the process is asked for where its end cannot be polled.
-#[cfg(not(target_os = "linux"))]
+/// How long processes it left behind may go on writing before their output counts as none of the command's.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
+/// How often things are looked at that cannot be polled.
 const ASK: Duration = Duration::from_millis(10);
+/// Bytes read at once. The pipe is made as large, so that a fast command is not stopped at every page.
+const BUFFER: usize = 256 * 1024;
 
 /// Why a command is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// It ended by itself.
     Finished,
-    /// The time allowed was over; the group was killed.
+    /// The time allowed was over; the tree was killed.
     TimedOut,
-    /// The token fired; the group was killed.
+    /// The token fired; the tree was killed.
     Cancelled,
 }
 
@@ -46,7 +48,9 @@ pub(crate) enum End {
 pub(crate) struct Ended {
     pub(crate) end: End,
     /// The shell's code: `128 + n` when signal `n` killed it; `None` when the system would not say.
-    pub(crate) code: Option<i32>,
+    pub(crate) code: Option<Code>,
+    /// How long the shell ran, if it had ended by itself before the command was stopped.
+    pub(crate) shell_time: Option<Duration>,
 }
 
 struct FdWaker(WakeFd);
@@ -57,33 +61,33 @@ impl Wake for FdWaker {
     }
 }
 
-/// Runs a command to its end, handing out what it writes to stdout and stderr in order of arrival. `idle` is called at
-/// least every `tick` while it runs.
+/// Runs a command to its end, handing out what it writes to stdout and stderr in order of arrival.
 pub(crate) fn run(
-    mut command: Command,
+    program: &Program,
     cancel: &CancellationToken,
     timeout: Option<Duration>,
-    tick: Duration,
     mut output: impl FnMut(&[u8]),
-    mut idle: impl FnMut(),
 ) -> io::Result<Ended> {
     let (mut reader, writer) = io::pipe()?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
-    let child = command.spawn()?;
-    drop(command); // with it our ends of the pipe
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(&writer, BUFFER); // refused when the user has many pipes
     rustix::io::ioctl_fionbio(&reader, true)?;
-    let mut running = Running::new(child)?;
-
     let waker = Arc::new(FdWaker(WakeFd::new().map_err(io::Error::other)?));
+    let begun = Instant::now();
+    let mut running = Running::new(spawn::spawn(program, OwnedFd::from(writer))?);
+
     let as_waker = Waker::from(waker.clone());
     let mut context = Context::from_waker(&as_waker);
     let mut cancelled = pin!(cancel.cancelled());
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    let mut last_output = Instant::now();
+    let deadline = timeout.and_then(|timeout| begun.checked_add(timeout));
+    let mut last_output = begun;
     let mut open = true;
     let mut stopping: Option<(End, Instant)> = None;
-    let mut buffer = vec![0; 64 * 1024];
+    let mut shell_time = None;
+    let mut buffer = vec![0; BUFFER];
     loop {
+        let exited = running.exited_at();
+        // Only what was written before it was seen to have ended is surely read by now.
         if open {
             match drain(&mut reader, &mut buffer, &mut output)? {
                 Drained::Nothing => {}
@@ -91,37 +95,40 @@ pub(crate) fn run(
                 Drained::End => open = false,
             }
         }
-        idle();
-        let exited = running.has_exited();
         let now = Instant::now();
-        match stopping {
-            None if exited && (!open || now.duration_since(last_output.max(running.exited_at(now))) >= SILENCE) => {
-                return running.collect(End::Finished);
-            }
-            None => {
-                let end = if cancelled.as_mut().poll(&mut context).is_ready() {
-                    Some(End::Cancelled)
-                } else {
-                    deadline.filter(|deadline| now >= *deadline).map(|_| End::TimedOut)
-                };
-                if let Some(end) = end {
-                    running.signal(Signal::TERM);
-                    stopping = Some((end, now));
+        let mut until = deadline;
+        let mut sooner = |at: Instant| until = Some(until.map_or(at, |until| until.min(at)));
+        match (stopping, exited) {
+            (Some((end, since)), exited) => {
+                if (exited.is_some() && !open) || now >= since + TERM_GRACE {
+                    running.signal(Signal::KILL);
+                    return Ok(Ended { end, code: running.collect(), shell_time });
                 }
+                until = Some(since + TERM_GRACE);
             }
-            Some((end, since)) if (exited && !open) || now.duration_since(since) >= TERM_GRACE => {
-                running.signal(Signal::KILL);
-                return running.collect(end);
+            (None, Some(at)) => {
+                let over = (last_output.max(at) + SILENCE).min(at + LEFT_BEHIND);
+                if !open || now >= over {
+                    return Ok(Ended { end: End::Finished, code: running.collect(), shell_time: Some(at - begun) });
+                }
+                sooner(over);
             }
-            Some(_) => {}
+            (None, None) => {}
         }
-        let mut wait = tick;
-        if exited || stopping.is_some() {
-            wait = wait.min(Duration::from_millis(20));
+        if stopping.is_none() {
+            let end = if cancelled.as_mut().poll(&mut context).is_ready() {
+                Some(End::Cancelled)
+            } else {
+                deadline.filter(|deadline| now >= *deadline).map(|_| End::TimedOut)
+            };
+            if let Some(end) = end {
+                shell_time = exited.map(|at| at - begun);
+                running.signal(Signal::TERM);
+                stopping = Some((end, now));
+                until = Some(now + TERM_GRACE);
+            }
         }
-        if let Some(deadline) = deadline {
-            wait = wait.min(deadline.saturating_duration_since(now).max(Duration::from_millis(1)));
-        }
+        let wait = until.map(|until| until.saturating_duration_since(now));
         running.wait(open.then_some(&reader), &waker.0, stopping.is_none(), wait)?;
     }
 }
@@ -136,7 +143,7 @@ enum Drained {
 /// never stops writing.
 fn drain(reader: &mut PipeReader, buffer: &mut [u8], output: &mut impl FnMut(&[u8])) -> io::Result<Drained> {
     let mut drained = Drained::Nothing;
-    for _ in 0..16 {
+    for _ in 0..8 {
         match reader.read(buffer) {
             Ok(0) => return Ok(Drained::End),
             Ok(length) => {
@@ -151,63 +158,52 @@ fn drain(reader: &mut PipeReader, buffer: &mut [u8], output: &mut impl FnMut(&[u
     Ok(drained)
 }
 
-/// A command that runs, or has ended and is not collected. Dropping it kills its group: nothing is left behind on any
+/// A command that runs, or has ended and is not collected. Dropping it kills its tree: nothing is left behind on any
 /// path.
 struct Running {
-    child: Child,
     pid: Pid,
     exited_at: Option<Instant>,
     collected: bool,
     #[cfg(target_os = "linux")]
-    pidfd: Option<std::os::fd::OwnedFd>,
+    pidfd: Option<OwnedFd>,
 }
 
 impl Running {
-    fn new(child: Child) -> io::Result<Running> {
-        let pid = Pid::from_child(&child);
-        Ok(Running {
-            child,
+    fn new(pid: Pid) -> Running {
+        Running {
             pid,
             exited_at: None,
             collected: false,
             #[cfg(target_os = "linux")]
             pidfd: rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok(),
-        })
-    }
-
-    /// Whether the leader has ended. It is not collected by this.
-    fn has_exited(&mut self) -> bool {
-        if self.exited_at.is_none() {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-            match waitid(WaitId::Pid(self.pid), options) {
-                Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                // An error means that someone else collected it (a host that ignores SIGCHLD): it is over.
-                Ok(Some(_)) | Err(_) => self.exited_at = Some(Instant::now()),
-            }
         }
-        self.exited_at.is_some()
     }
 
-    fn exited_at(&self, now: Instant) -> Instant {
-        self.exited_at.unwrap_or(now)
+    /// When the leader was seen to have ended. It is not collected by this.
+    fn exited_at(&mut self) -> Option<Instant> {
+        if self.exited_at.is_none() && spawn::wait(self.pid, false).is_some() {
+            self.exited_at = Some(Instant::now());
+        }
+        self.exited_at
     }
 
     fn signal(&self, signal: Signal) {
-        let _ = kill_process_group(self.pid, signal);
+        signal_tree(self.pid, signal);
     }
 
-    fn collect(mut self, end: End) -> io::Result<Ended> {
+    fn collect(mut self) -> Option<Code> {
         self.collected = true;
-        let code = self
-            .child
-            .wait()
-            .ok()
-            .and_then(|status: ExitStatus| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
-        Ok(Ended { end, code })
+        spawn::wait(self.pid, true).flatten()
     }
 
     /// Waits for output, the end of the process, a cancellation, or the time.
-    fn wait(&self, reader: Option<&PipeReader>, cancel: &WakeFd, cancellable: bool, time: Duration) -> io::Result<()> {
+    fn wait(
+        &self,
+        reader: Option<&PipeReader>,
+        cancel: &WakeFd,
+        cancellable: bool,
+        time: Option<Duration>,
+    ) -> io::Result<()> {
         let mut fds = Vec::with_capacity(3);
         if let Some(reader) = reader {
             fds.push(PollFd::from_borrowed_fd(reader.as_fd(), PollFlags::IN));
@@ -215,18 +211,17 @@ impl Running {
         if cancellable {
             fds.push(PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN));
         }
+        let mut ask = self.exited_at.is_none();
         #[cfg(target_os = "linux")]
-        let time = match &self.pidfd {
-            Some(pidfd) if self.exited_at.is_none() => {
-                fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
-                time
-            }
-            _ => time.min(Duration::from_millis(10)),
-        };
-        #[cfg(not(target_os = "linux"))]
-        let time = time.min(ASK);
-        let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) };
-        match poll(&mut fds, Some(&time)) {
+        if let Some(pidfd) = self.pidfd.as_ref().filter(|_| ask) {
+            fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
+            ask = false;
+        }
+        let time = if ask { Some(time.map_or(ASK, |time| time.min(ASK))) } else { time };
+        // Rounded up: waking a moment early would only mean to wait again.
+        let time = time.map(|time| time + Duration::from_micros(50));
+        let time = time.map(|time| Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) });
+        match poll(&mut fds, time.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -237,7 +232,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.collected {
             self.signal(Signal::KILL);
-            let _ = self.child.wait();
+            let _ = spawn::wait(self.pid, true);
         }
     }
 }

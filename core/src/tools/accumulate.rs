@@ -1,60 +1,149 @@
-//! The output of a command in bounded memory: its end, its totals, and a file with all of it once it is long (T260–T266).
+//! The output of a command in bounded memory: its end, its totals, and a file with all of it once it is long (T260–T268).
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::truncate::{self, Limit, MAX_BYTES, MAX_LINES, Truncation};
+use super::truncate::{self, Limit, Limits, Truncation};
+use super::utf8_stream::Utf8Stream;
 
-/// The end is cut back to this when it has grown to twice as much.
-const KEEP: usize = 2 * MAX_BYTES;
-
-#[derive(Default)]
-pub(super) struct Accumulator {
-    tail: Vec<u8>,
-    bytes: usize,
+/// Output as it arrives. Its file goes with it, unless [`keep`](Accumulator::keep) was called.
+pub struct Accumulator {
+    limits: Limits,
+    prefix: &'static str,
+    decoder: Utf8Stream,
+    /// The end of the decoded text, from `clipped` on.
+    tail: String,
+    /// Decoded bytes so far.
+    decoded: usize,
+    /// Raw bytes so far.
+    raw: usize,
     breaks: usize,
-    /// Bytes of the last line so far.
+    /// Decoded bytes of the last line so far.
     line: usize,
     /// The start of `tail` is inside a line whose beginning is gone.
     clipped: bool,
-    spill: Option<Spill>,
-    spill_failed: bool,
+    /// Everything so far, as long as there is no file.
+    chunks: Vec<u8>,
+    spill: Spill,
+    kept: bool,
 }
 
-struct Spill {
-    file: File,
-    path: PathBuf,
+impl Drop for Accumulator {
+    fn drop(&mut self) {
+        if let Spill::File(_, path) = &self.spill
+            && !self.kept
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+enum Spill {
+    /// Not needed yet.
+    None,
+    File(File, PathBuf),
+    /// It could not be made or written; the reason.
+    Failed(String),
 }
 
 impl Accumulator {
-    pub(super) fn push(&mut self, data: &[u8]) {
-        self.bytes += data.len();
-        self.breaks += memchr::memchr_iter(b'\n', data).count();
-        self.line = match memchr::memrchr(b'\n', data) {
-            Some(at) => data.len() - at - 1,
-            None => self.line + data.len(),
-        };
-        self.tail.extend_from_slice(data);
-        if let Some(spill) = &mut self.spill {
-            self.spill_failed |= spill.file.write_all(data).is_err();
-        } else if !self.spill_failed && (self.bytes > MAX_BYTES || self.lines() > MAX_LINES) {
-            // Nothing was cut from the tail before this point: it holds everything so far.
-            match Spill::new(&self.tail) {
-                Ok(spill) => self.spill = Some(spill),
-                Err(_) => self.spill_failed = true,
-            }
+    /// Nothing yet. `prefix` begins the name of the file that long output goes to.
+    pub fn new(prefix: &'static str, limits: Limits) -> Accumulator {
+        Accumulator {
+            limits,
+            prefix,
+            decoder: Utf8Stream::default(),
+            tail: String::new(),
+            decoded: 0,
+            raw: 0,
+            breaks: 0,
+            line: 0,
+            clipped: false,
+            chunks: Vec::new(),
+            spill: Spill::None,
+            kept: false,
         }
-        if self.tail.len() > 2 * KEEP {
-            let cut = self.tail.len() - KEEP;
-            self.clipped = self.tail[cut - 1] != b'\n';
+    }
+
+    /// Adds bytes as they were written.
+    pub fn push(&mut self, data: &[u8]) {
+        self.raw += data.len();
+        match &mut self.spill {
+            Spill::None => self.chunks.extend_from_slice(data),
+            Spill::File(file, path) => {
+                if let Err(error) = file.write_all(data) {
+                    let _ = std::fs::remove_file(path);
+                    self.spill = Spill::Failed(error.to_string());
+                }
+            }
+            Spill::Failed(_) => {}
+        }
+        let mut decoder = std::mem::take(&mut self.decoder);
+        decoder.push(data, |text| self.add(text));
+        self.decoder = decoder;
+        self.spill_if_long();
+    }
+
+    /// Says that no more comes.
+    pub fn finish(&mut self) {
+        let mut decoder = std::mem::take(&mut self.decoder);
+        decoder.finish(|text| self.add(text));
+        self.decoder = decoder;
+        self.spill_if_long();
+    }
+
+    fn add(&mut self, text: &str) {
+        self.decoded += text.len();
+        self.breaks += memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.line = match memchr::memrchr(b'\n', text.as_bytes()) {
+            Some(at) => text.len() - at - 1,
+            None => self.line + text.len(),
+        };
+        let keep = 2 * self.limits.bytes;
+        if text.len() >= 2 * keep {
+            // Longer than anything that is kept: what was before it is gone.
+            let cut = self.clip(text, keep);
+            self.tail.clear();
+            self.tail.push_str(&text[cut..]);
+            return;
+        }
+        self.tail.push_str(text);
+        if self.tail.len() > 2 * keep {
+            let tail = std::mem::take(&mut self.tail);
+            let cut = self.clip(&tail, keep);
+            self.tail = tail;
             self.tail.drain(..cut);
         }
     }
 
-    /// Bytes so far.
-    pub(super) fn total(&self) -> usize {
-        self.bytes
+    /// Where to cut a text so that its last `keep` bytes are left, or a little less.
+    fn clip(&mut self, text: &str, keep: usize) -> usize {
+        let mut cut = text.len() - keep;
+        while !text.is_char_boundary(cut) {
+            cut += 1;
+        }
+        self.clipped = text.as_bytes()[cut - 1] != b'\n';
+        cut
+    }
+
+    fn is_long(&self) -> bool {
+        self.decoded > self.limits.bytes || self.lines() > self.limits.lines
+    }
+
+    fn spill_if_long(&mut self) {
+        if !matches!(self.spill, Spill::None) || !(self.raw > self.limits.bytes || self.is_long()) {
+            return;
+        }
+        self.spill = match create(self.prefix, &std::mem::take(&mut self.chunks)) {
+            Ok((file, path)) => Spill::File(file, path),
+            Err(error) => Spill::Failed(error.to_string()),
+        };
+    }
+
+    /// Bytes so far, as they were written.
+    pub fn total(&self) -> usize {
+        self.raw
     }
 
     fn lines(&self) -> usize {
@@ -62,42 +151,131 @@ impl Accumulator {
     }
 
     /// The file with everything, if there is one and it is complete.
-    pub(super) fn full_output(&self) -> Option<&Path> {
-        self.spill.as_ref().filter(|_| !self.spill_failed).map(|spill| spill.path.as_path())
+    pub fn full_output(&self) -> Option<&Path> {
+        match &self.spill {
+            Spill::File(_, path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Leaves the file, if there is one, to the caller.
+    pub fn keep(&mut self) -> Option<PathBuf> {
+        self.kept = true;
+        self.full_output().map(Path::to_path_buf)
+    }
+
+    /// Why there is no file although the output is long.
+    pub fn failure(&self) -> Option<&str> {
+        match &self.spill {
+            Spill::Failed(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     /// The size of the last line.
-    pub(super) fn last_line(&self) -> usize {
+    pub fn last_line(&self) -> usize {
         self.line
     }
 
-    /// What to show now.
-    pub(super) fn snapshot(&self) -> Truncation {
-        let mut tail = self.tail.as_slice();
+    /// What to show now: the end, within the limits (T266).
+    pub fn snapshot(&self) -> Truncation {
+        let mut tail = self.tail.as_str();
         if self.clipped
-            && let Some(at) = memchr::memchr(b'\n', tail)
+            && let Some(at) = memchr::memchr(b'\n', tail.as_bytes())
             && at + 1 < tail.len()
         {
             tail = &tail[at + 1..];
         }
-        let text = String::from_utf8_lossy(tail);
-        let text = if self.bytes == self.tail.len() { text.trim_start_matches('\u{feff}') } else { &text };
-        let mut shown = truncate::tail(text);
-        shown.total_lines = self.lines();
-        shown.total_bytes = self.bytes.max(shown.total_bytes);
-        if !shown.truncated && (self.lines() > MAX_LINES || self.bytes > MAX_BYTES) {
-            shown.truncated = true;
-            shown.by = Some(if self.bytes > MAX_BYTES { Limit::Bytes } else { Limit::Lines });
+        let mut shown = truncate::tail_within(tail, self.limits);
+        if self.is_long() && !shown.truncated {
+            shown.by = Some(if self.decoded > self.limits.bytes { Limit::Bytes } else { Limit::Lines });
         }
+        shown.truncated = self.is_long();
+        shown.total_lines = self.lines();
+        shown.total_bytes = self.decoded;
         shown
+    }
+
+    /// All of the text up to `most` bytes, and whether that was all: of more its two ends (T268).
+    pub fn full_text(&mut self, most: usize) -> (String, bool) {
+        let (file, path) = match &mut self.spill {
+            Spill::None => return (decode(&self.chunks), false),
+            Spill::File(file, path) => (file, path),
+            Spill::Failed(_) => return (self.tail.clone(), self.decoded > self.tail.len()),
+        };
+        match ends(file, self.raw, most) {
+            Ok((head, tail)) if self.raw > most => {
+                let head = &head[..complete(&head)];
+                let start = tail.iter().take_while(|byte| **byte & 0xc0 == 0x80).count();
+                let omitted = self.raw - most;
+                let text = format!(
+                    "{}\n\n[... {omitted} bytes omitted ...]\n\n{}",
+                    decode(head),
+                    String::from_utf8_lossy(&tail[start..])
+                );
+                (text, true)
+            }
+            Ok((all, _)) => (decode(&all), false),
+            Err(error) => {
+                self.spill = Spill::Failed(format!("{}: {error}", path.display()));
+                (self.tail.clone(), true)
+            }
+        }
     }
 }
 
-impl Spill {
-    fn new(start: &[u8]) -> std::io::Result<Spill> {
-        let file = tempfile::Builder::new().prefix("branchline-bash-").suffix(".log").rand_bytes(16).tempfile()?;
-        let (mut file, path) = file.keep()?;
-        file.write_all(start)?;
-        Ok(Spill { file, path })
+/// The first and last `most / 2` bytes, or everything in the first.
+fn ends(file: &mut File, size: usize, most: usize) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut read = |from: usize, length: usize| -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        file.seek(SeekFrom::Start(from as u64))?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    };
+    if size <= most {
+        return Ok((read(0, size)?, Vec::new()));
     }
+    let half = most / 2;
+    Ok((read(0, half)?, read(size - (most - half), most - half)?))
+}
+
+/// How many bytes are left without an incomplete character at the end.
+fn complete(bytes: &[u8]) -> usize {
+    let back = bytes.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
+    let Some(start) = back.map(|back| bytes.len() - back - 1) else { return bytes.len() };
+    let needed = match bytes[start] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => 1,
+    };
+    if bytes.len() - start < needed { start } else { bytes.len() }
+}
+
+/// As [`Utf8Stream`] decodes.
+fn decode(bytes: &[u8]) -> String {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file that only its owner can read and nobody could have put there before (T263).
+pub(super) fn create(prefix: &str, start: &[u8]) -> io::Result<(File, PathBuf)> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let directory = std::env::temp_dir();
+    for _ in 0..16 {
+        let random = uuid::Uuid::new_v4().as_u128() as u64;
+        let path = directory.join(format!("{prefix}-{random:016x}.log"));
+        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(mut file) => {
+                if let Err(error) = file.write_all(start) {
+                    let _ = std::fs::remove_file(&path);
+                    return Err(error);
+                }
+                return Ok((file, path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }

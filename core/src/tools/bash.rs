@@ -1,49 +1,142 @@
-//! `bash`: a command in a shell (T200–T253).
+//! `bash`: a command in a shell (T200–T253), and `powershell` where there is one (T270–T272).
 //!
-//! The command runs on a thread of its own kind (see `system::process`) in a process group of its own, without
-//! input and without the host's secrets. Its output is kept in bounded memory and shown from the end.
+//! The command runs through the replaceable operations, by default in a process tree of its own (`system::process`),
+//! without input and without the host's secrets. Its output is kept in bounded memory and shown from the end.
 
-use std::path::Path;
-use std::process::Command;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::accumulate::Accumulator;
-use super::truncate::{self, Limit, Truncation};
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, environment};
-use crate::system::process::{self, End};
+use super::bash_output::{Output, Report, Words};
+use super::environment::EnvironmentPolicy;
+use super::operations::{CommandEnd, CommandRequest, End};
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, bash_local};
 
 const DESCRIPTION: &str = "Run a command with bash in the working directory and get what it writes to stdout and stderr. \
 Shows the last 2000 lines or 50 KB, whichever is less; longer output is kept in a temporary file that the result names. \
 There is no input. Give a timeout in seconds for commands that may not end.";
 
-/// Time between progress updates.
-const PROGRESS: Duration = Duration::from_millis(100);
 /// Longest timeout in seconds.
 const MAX_TIMEOUT: f64 = 2_147_483.647;
+
+/// How commands are run.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct BashOptions {
+    /// The shell; `None` is `/bin/bash`, or what there is instead.
+    pub shell: Option<PathBuf>,
+    /// Put on a line of its own before every command.
+    pub prefix: Option<String>,
+    /// What commands see of the host's environment.
+    pub environment: EnvironmentPolicy,
+    /// Files with long output stay when the tool goes. By default they are removed when the engine or toolbox that has
+    /// the tool is gone.
+    pub keep_output: bool,
+}
+
+impl BashOptions {
+    /// Sets [`shell`](Self::shell).
+    pub fn shell(mut self, shell: impl Into<PathBuf>) -> Self {
+        self.shell = Some(shell.into());
+        self
+    }
+
+    /// Sets [`prefix`](Self::prefix).
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.prefix = Some(prefix.into());
+        self
+    }
+
+    /// Sets [`environment`](Self::environment).
+    pub fn environment(mut self, environment: EnvironmentPolicy) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Sets [`keep_output`](Self::keep_output).
+    pub fn keep_output(mut self, keep: bool) -> Self {
+        self.keep_output = keep;
+        self
+    }
+
+    pub(super) fn command(&self, command: &str) -> String {
+        match &self.prefix {
+            Some(prefix) => format!("{prefix}\n{command}"),
+            None => command.to_owned(),
+        }
+    }
+}
+
+/// Files with long output. Removed when the last owner is gone.
+#[derive(Default)]
+pub(super) struct Files(Mutex<Vec<PathBuf>>);
+
+impl Files {
+    pub(super) fn add(&self, path: PathBuf) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for path in self.0.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
 
 /// The tool.
 pub struct BashTool {
     definition: ToolDefinition,
+    options: BashOptions,
+    words: Words,
+    files: Arc<Files>,
 }
 
 impl BashTool {
-    /// The tool with its standard definition.
+    /// The tool with its standard definition and options.
     pub fn new() -> BashTool {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "description": "Command to run"},
-                "timeout": {"type": "number", "description": "Seconds after which it is stopped. Default: never"}
-            },
-            "required": ["command"]
-        });
-        let mut definition = ToolDefinition::new("bash", DESCRIPTION, parameters);
-        definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
-        definition.snippet = Some("run a command".to_owned());
-        BashTool { definition }
+        BashTool::with_options(BashOptions::default())
     }
+
+    /// The tool with options. Add it to an engine to replace the standard one.
+    pub fn with_options(options: BashOptions) -> BashTool {
+        let mut definition = definition("bash", DESCRIPTION.to_owned());
+        definition.snippet = Some("run a command".to_owned());
+        BashTool { definition, options, words: Words { shell: "bash", files: "pi-bash" }, files: Arc::default() }
+    }
+
+    /// `powershell`, if there is one in `PATH`.
+    pub fn powershell() -> Option<BashTool> {
+        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| bash_local::find("pwsh").or_else(|| bash_local::find("powershell")));
+        let options = BashOptions::default()
+            .shell(found.clone()?)
+            // Without it output comes in the console's own encoding.
+            .prefix("[Console]::OutputEncoding = [System.Text.Encoding]::UTF8");
+        let description = DESCRIPTION.replace("bash", "PowerShell");
+        let definition = definition("powershell", description);
+        let words = Words { shell: "PowerShell", files: "pi-powershell" };
+        Some(BashTool { definition, options, words, files: Arc::default() })
+    }
+}
+
+fn definition(name: &str, description: String) -> ToolDefinition {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "Command to run"},
+            "timeout": {"type": "number", "description": "Seconds after which it is stopped. Default: never"}
+        },
+        "required": ["command"]
+    });
+    let mut definition = ToolDefinition::new(name, description, parameters);
+    definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
+    definition
 }
 
 impl Default for BashTool {
@@ -58,97 +151,96 @@ impl Tool for BashTool {
     }
 
     fn execute(&self, call: ToolCall) -> ToolFuture {
-        Box::pin(blocking(move || run(&call)))
+        let (options, words) = (self.options.clone(), self.words);
+        let files = (!options.keep_output).then(|| self.files.clone());
+        Box::pin(async move { run(&call, &options, words, files.as_deref()).await })
     }
 }
 
-fn run(call: &ToolCall) -> Result<ToolResult, ToolError> {
+async fn run(
+    call: &ToolCall,
+    options: &BashOptions,
+    words: Words,
+    files: Option<&Files>,
+) -> Result<ToolResult, ToolError> {
     let command = call.arguments.get("command").and_then(Value::as_str);
     let command = command.ok_or_else(|| ToolError::new("command must be a string"))?;
-    let timeout = timeout(call.arguments.get("timeout"))?;
+    let timeout = call.arguments.get("timeout").filter(|value| !value.is_null());
+    let limit = timeout.map(seconds).transpose()?;
     if call.cancel.is_cancelled() {
         return Err(ToolError::aborted());
     }
-    if !call.cwd.is_dir() {
-        let text = format!("Working directory does not exist: {}\nCannot execute bash commands.", call.cwd.display());
-        return Err(ToolError::new(text));
-    }
-    let mut shell = Command::new(shell());
-    shell.arg("-c").arg(command).current_dir(&call.cwd);
-    environment::scrub(&mut shell, &call.session_id);
+    let output = Arc::new(Output::new(words.files));
+    let sink = output.clone();
+    let mut request =
+        CommandRequest::new(options.command(command), call.cwd.clone(), Box::new(move |data: &[u8]| sink.push(data)));
+    request.shell.clone_from(&options.shell);
+    request.environment = Some(options.environment.build(&call.session_variables));
+    request.timeout = limit;
+    request.cancel = call.cancel.clone();
 
-    let output = std::cell::RefCell::new(Accumulator::default());
-    let mut report = Report { call, last: None, seen: 0 };
+    let begun = Instant::now();
     call.progress.offer(ToolResult::default());
-    let limit = timeout.map(Duration::from_secs_f64);
-    let take = |data: &[u8]| output.borrow_mut().push(data);
-    let ended = process::run(shell, &call.cancel, limit, PROGRESS, take, || report.tell(&output.borrow(), false))
-        .map_err(|error| ToolError::new(format!("cannot run the shell: {error}")))?;
-    let output = output.into_inner();
-    report.tell(&output, true);
-    result(&output, &ended, call.arguments.get("timeout"))
+    let mut report = Report::new(&call.progress, &output);
+    let mut running = pin!(call.operations.commands.run(request));
+    let ended = loop {
+        tokio::select! {
+            biased;
+            ended = running.as_mut() => break ended,
+            () = report.due() => report.tell(),
+        }
+    };
+    output.finish();
+    report.tell();
+    let ended = ended.map_err(|error| could_not_run(&error, words))?;
+    let result = result(&output, ended, timeout, words, begun.elapsed());
+    if let Some(path) = output.keep()
+        && let Some(files) = files
+    {
+        files.add(path);
+    }
+    result
 }
 
-/// `/bin/bash`, else whatever `sh` is (T201).
-fn shell() -> &'static str {
-    if Path::new("/bin/bash").exists() { "/bin/bash" } else { "sh" }
-}
-
-fn timeout(value: Option<&Value>) -> Result<Option<f64>, ToolError> {
-    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+/// A `timeout` argument (T205).
+fn seconds(value: &Value) -> Result<Duration, ToolError> {
     match value.as_f64() {
         Some(seconds) if seconds > MAX_TIMEOUT => {
             Err(ToolError::new(format!("timeout must be at most {MAX_TIMEOUT} seconds")))
         }
-        Some(seconds) if seconds > 0.0 => Ok(Some(seconds)),
+        Some(seconds) if seconds > 0.0 => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(ToolError::new("timeout must be a finite number of seconds above 0")),
     }
 }
 
-/// Sends the current end of the output now and then (T215).
-struct Report<'a> {
-    call: &'a ToolCall,
-    last: Option<Instant>,
-    seen: usize,
-}
-
-impl Report<'_> {
-    fn tell(&mut self, output: &Accumulator, last: bool) {
-        let due = last || self.last.is_none_or(|last| last.elapsed() >= PROGRESS);
-        let total = output.total();
-        if !due || total == self.seen {
-            return;
-        }
-        let shown = output.snapshot();
-        let details = shown.truncated.then(|| details(&shown, output));
-        // A busy session skips this update; the next one says more.
-        if self.call.progress.offer(ToolResult { details, ..ToolResult::text(shown.content) }) {
-            self.seen = total;
-        }
-        self.last = Some(Instant::now());
+/// A sentence of the operations stands for itself; an error of the system needs some words.
+fn could_not_run(error: &io::Error, words: Words) -> ToolError {
+    match error.raw_os_error() {
+        Some(_) => ToolError::new(format!("Cannot run {}: {error}", words.shell)),
+        None => ToolError::new(error.to_string()),
     }
 }
 
-fn details(shown: &Truncation, output: &Accumulator) -> Value {
-    let mut details = json!({"truncation": shown.to_value()});
-    if let (Some(path), Some(object)) = (output.full_output(), details.as_object_mut()) {
-        object.insert("fullOutputPath".to_owned(), path.display().to_string().into());
-    }
-    details
-}
-
-fn result(output: &Accumulator, ended: &process::Ended, timeout: Option<&Value>) -> Result<ToolResult, ToolError> {
-    let shown = output.snapshot();
-    let mut text = shown.content.clone();
-    if shown.truncated {
-        text.push_str("\n\n");
-        text.push_str(&notice(&shown, output));
-    }
+fn result(
+    output: &Output,
+    ended: CommandEnd,
+    timeout: Option<&Value>,
+    words: Words,
+    took: Duration,
+) -> Result<ToolResult, ToolError> {
+    let (mut text, details) = output.shown();
     let separate = |text: &str, line: String| if text.is_empty() { line } else { format!("{text}\n\n{line}") };
     match ended.end {
         End::TimedOut => {
             let seconds = timeout.map(crate::json::to_string).unwrap_or_default();
-            return Err(ToolError::new(separate(&text, format!("Command timed out after {seconds} seconds"))));
+            let mut line = format!("Command timed out after {seconds} seconds");
+            if let (Some(time), Some(code)) = (ended.shell_time, ended.code) {
+                let (shell, time) = (words.shell, tenths(time));
+                line.push_str(&format!(
+                    " ({shell} exited with code {code} after {time} seconds, but background processes kept writing)"
+                ));
+            }
+            return Err(ToolError::new(separate(&text, line)));
         }
         End::Cancelled => return Err(ToolError::new(separate(&text, "Command aborted".to_owned()))),
         End::Finished => {}
@@ -165,24 +257,13 @@ fn result(output: &Accumulator, ended: &process::Ended, timeout: Option<&Value>)
     if let Some(failure) = failure {
         text = separate(&text, failure);
     }
-    let details = shown.truncated.then(|| details(&shown, output));
-    Ok(ToolResult { details, is_error, ..ToolResult::text(text) })
+    let structured_content = Some(output.structured(ended.code, &tenths(took)));
+    Ok(ToolResult { details, is_error, structured_content, ..ToolResult::text(text) })
 }
 
-/// What the model reads when output was cut (T250–T253).
-fn notice(shown: &Truncation, output: &Accumulator) -> String {
-    let total = shown.total_lines;
-    let first = total.saturating_sub(shown.output_lines) + 1;
-    let mut text = if shown.last_line_partial {
-        let (part, line) = (truncate::size(shown.output_bytes), truncate::size(output.last_line()));
-        format!("[Showing last {part} of line {total} (line is {line}).")
-    } else if shown.by == Some(Limit::Bytes) {
-        format!("[Showing lines {first}-{total} of {total} (50.0KB limit).")
-    } else {
-        format!("[Showing lines {first}-{total} of {total}.")
-    };
-    if let Some(path) = output.full_output() {
-        text.push_str(&format!(" Full output: {}", path.display()));
-    }
-    text + "]"
+/// Seconds with one decimal, or none where that is 0.
+fn tenths(time: Duration) -> serde_json::Number {
+    let tenths = (time.as_secs_f64() * 10.0).round() as u64;
+    let exact = || serde_json::Number::from_f64(tenths as f64 / 10.0);
+    if tenths % 10 == 0 { (tenths / 10).into() } else { exact().unwrap_or_else(|| 0.into()) }
 }

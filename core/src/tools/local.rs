@@ -1,4 +1,4 @@
-//! Files and commands of this machine: the defaults of `operations`.
+//! Files of this machine: the defaults of `operations`.
 //!
 //! Calls block, so each runs beside the worker threads.
 
@@ -6,11 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use super::operations::{Access, CommandEnd, CommandRequest, DirEntry, End, FileKind, Metadata, Operation};
-use crate::system::process;
+use super::operations::{Access, DirEntry, FileKind, Metadata, Operation};
 
 fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Operation<T> {
     Box::pin(async move {
@@ -38,7 +35,7 @@ pub(super) fn facts(it: &fs::Metadata) -> Metadata {
     out
 }
 
-fn kind(it: fs::FileType) -> FileKind {
+pub(super) fn kind(it: fs::FileType) -> FileKind {
     match it {
         it if it.is_file() => FileKind::File,
         it if it.is_dir() => FileKind::Directory,
@@ -112,36 +109,4 @@ pub(super) fn read_dir(path: &Path) -> Operation<Vec<DirEntry>> {
 
 pub(super) fn real_path(path: &Path) -> Operation<PathBuf> {
     with(path, |path| fs::canonicalize(path))
-}
-
-pub(super) fn run(mut request: CommandRequest) -> Operation<CommandEnd> {
-    // A future that is dropped takes its command with it.
-    request.cancel = request.cancel.child_token();
-    let guard = request.cancel.clone().drop_guard();
-    let running = blocking(move || {
-        let shell = request.shell.take().unwrap_or_else(|| usual_shell().into());
-        let mut command = Command::new(shell);
-        command.arg("-c").arg(&request.command).current_dir(&request.cwd);
-        if let Some(environment) = request.environment.take() {
-            command.env_clear().envs(environment);
-        }
-        let tick = Duration::from_millis(100);
-        let ended = process::run(command, &request.cancel, request.timeout, tick, &mut request.output, || {})?;
-        let end = match ended.end {
-            process::End::Finished => End::Finished,
-            process::End::TimedOut => End::TimedOut,
-            process::End::Cancelled => End::Cancelled,
-        };
-        Ok(CommandEnd { code: ended.code, ..CommandEnd::stopped(end) })
-    });
-    Box::pin(async move {
-        let ended = running.await;
-        drop(guard);
-        ended
-    })
-}
-
-/// `/bin/bash`, else whatever `sh` is (T201).
-fn usual_shell() -> &'static str {
-    if Path::new("/bin/bash").exists() { "/bin/bash" } else { "sh" }
 }

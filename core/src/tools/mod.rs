@@ -3,17 +3,31 @@
 //! A tool is a [`Tool`]: a definition and a function from a call to a future. [`read`] and [`bash`] are built in; a host
 //! adds its own to an engine or to one session.
 
-mod accumulate;
+pub mod accumulate;
+mod ansi;
 pub mod bash;
-mod environment;
+mod bash_local;
+mod bash_output;
+pub mod bash_user;
+pub mod environment;
+pub mod find;
+pub mod grep;
+mod grep_search;
+mod list_text;
 mod local;
+pub mod ls;
+mod ls_order;
 pub mod operations;
 mod os_error;
 pub mod path;
 pub mod read;
 mod tool;
 pub mod truncate;
+mod utf8_stream;
 pub mod validate;
+mod walk;
+mod walk_rules;
+mod walk_source;
 
 pub use operations::Operations;
 pub use tool::{ExecutionMode, Progress, Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult};
@@ -22,8 +36,20 @@ use std::sync::Arc;
 
 /// The built-in tools, in the order in which they are declared.
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(read::ReadTool::new()), Arc::new(bash::BashTool::new())]
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(read::ReadTool::new()),
+        Arc::new(bash::BashTool::new()),
+        Arc::new(grep::GrepTool::new()),
+        Arc::new(find::FindTool::new()),
+        Arc::new(ls::LsTool::new()),
+    ];
+    // Only where there is a PowerShell.
+    tools.extend(bash::BashTool::powershell().map(|tool| Arc::new(tool) as Arc<dyn Tool>));
+    tools
 }
+
+/// Built-in tools that a session has when it asks for them by name, and not otherwise (T1): what they do `bash` does too.
+pub(crate) const ON_REQUEST: [&str; 4] = ["grep", "find", "ls", "powershell"];
 
 /// Runs blocking work of a tool beside the worker threads.
 async fn blocking<T: Send + 'static>(

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
-use super::local;
+use super::{bash_local, local};
 
 /// What an operation returns. Dropping it gives the operation up; one that has begun to change something may finish.
 ///
@@ -158,7 +158,7 @@ pub struct LocalCommands;
 
 impl CommandOperations for LocalCommands {
     fn run(&self, request: CommandRequest) -> Operation<CommandEnd> {
-        local::run(request)
+        bash_local::run(request)
     }
 }
 

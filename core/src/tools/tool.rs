@@ -95,6 +95,8 @@ pub struct ToolCall {
     pub operations: Operations,
     /// The calling session's id.
     pub session_id: String,
+    /// What commands are told of the session, as environment variables: `PI_SESSION_ID` and its relatives (T207).
+    pub session_variables: Vec<(&'static str, String)>,
     /// Fires when the run is aborted.
     pub cancel: CancellationToken,
     /// Where progress goes.
@@ -111,6 +113,7 @@ impl ToolCall {
             cwd: cwd.into(),
             operations: Operations::local(),
             session_id: String::new(),
+            session_variables: Vec::new(),
             cancel: CancellationToken::new(),
             progress: Progress { call: 0, sender: async_channel::bounded(1).0 },
         }

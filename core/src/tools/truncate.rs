@@ -7,6 +7,21 @@ pub const MAX_LINES: usize = 2000;
 /// Most bytes shown.
 pub const MAX_BYTES: usize = 50 * 1024;
 
+/// How much of a text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most lines.
+    pub lines: usize,
+    /// Most bytes.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { lines: MAX_LINES, bytes: MAX_BYTES }
+    }
+}
+
 /// A text that may have been cut, and what was cut (T42).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncation {
@@ -28,6 +43,8 @@ pub struct Truncation {
     pub last_line_partial: bool,
     /// The first line alone was too long, and nothing is left (head only).
     pub first_line_exceeds_limit: bool,
+    /// What it was cut to.
+    pub limits: Limits,
 }
 
 /// A limit on texts.
@@ -56,12 +73,12 @@ impl Truncation {
             "outputBytes": self.output_bytes,
             "lastLinePartial": self.last_line_partial,
             "firstLineExceedsLimit": self.first_line_exceeds_limit,
-            "maxLines": MAX_LINES,
-            "maxBytes": MAX_BYTES,
+            "maxLines": self.limits.lines,
+            "maxBytes": self.limits.bytes,
         })
     }
 
-    fn whole(text: &str, lines: usize) -> Truncation {
+    fn whole(text: &str, lines: usize, limits: Limits) -> Truncation {
         Truncation {
             content: text.to_owned(),
             truncated: false,
@@ -72,6 +89,7 @@ impl Truncation {
             output_bytes: text.len(),
             last_line_partial: false,
             first_line_exceeds_limit: false,
+            limits,
         }
     }
 
@@ -93,17 +111,22 @@ pub fn count_lines(text: &str) -> usize {
 
 /// Whole lines from the start (T43, T44).
 pub fn head(text: &str) -> Truncation {
+    head_within(text, Limits::default())
+}
+
+/// The same with other limits.
+pub fn head_within(text: &str, limits: Limits) -> Truncation {
     let total = count_lines(text);
-    let out = Truncation::whole(text, total);
-    if total <= MAX_LINES && text.len() <= MAX_BYTES {
+    let out = Truncation::whole(text, total, limits);
+    if total <= limits.lines && text.len() <= limits.bytes {
         return out;
     }
     let mut lines = 0;
     let mut end = 0;
     let mut by = Limit::Lines;
-    for line in text.split('\n').take(total.min(MAX_LINES)) {
+    for line in text.split('\n').take(total.min(limits.lines)) {
         let start = if lines == 0 { 0 } else { end + 1 };
-        if start + line.len() > MAX_BYTES {
+        if start + line.len() > limits.bytes {
             by = Limit::Bytes;
             break;
         }
@@ -117,18 +140,23 @@ pub fn head(text: &str) -> Truncation {
 
 /// Whole lines from the end, or the end of the last line when that alone is too long (T45–T47).
 pub fn tail(text: &str) -> Truncation {
+    tail_within(text, Limits::default())
+}
+
+/// The same with other limits.
+pub fn tail_within(text: &str, limits: Limits) -> Truncation {
     let total = count_lines(text);
-    let out = Truncation::whole(text, total);
-    if total <= MAX_LINES && text.len() <= MAX_BYTES {
+    let out = Truncation::whole(text, total, limits);
+    if total <= limits.lines && text.len() <= limits.bytes {
         return out;
     }
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut lines = 0;
     let mut start = text.len();
     let mut by = Limit::Lines;
-    for line in text.rsplit('\n').take(MAX_LINES) {
+    for line in text.rsplit('\n').take(limits.lines) {
         let end = if lines == 0 { text.len() } else { start - 1 };
-        if text.len() - (end - line.len()) > MAX_BYTES {
+        if text.len() - (end - line.len()) > limits.bytes {
             by = Limit::Bytes;
             break;
         }
@@ -138,7 +166,7 @@ pub fn tail(text: &str) -> Truncation {
     if lines > 0 {
         return out.cut(text[start..].to_owned(), lines, by);
     }
-    let mut start = text.len() - MAX_BYTES;
+    let mut start = text.len().saturating_sub(limits.bytes);
     while !text.is_char_boundary(start) {
         start += 1;
     }

@@ -1,0 +1,121 @@
+//! `ls`: the entries of one directory (T300–T309).
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::list_text::{Listing, limit, path_text};
+use super::ls_order::sort_by_name;
+use super::operations::{FileKind, Operations};
+use super::os_error::os_error;
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path};
+
+const DESCRIPTION: &str = "List a directory: names in alphabetical order, directories with a / at the end, hidden entries \
+included. Shows up to 500 entries or 50 KB.";
+const DEFAULT_LIMIT: usize = 500;
+
+/// The tool.
+pub struct LsTool {
+    definition: ToolDefinition,
+}
+
+impl LsTool {
+    /// The tool with its standard definition.
+    pub fn new() -> LsTool {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Directory to list. Default: the working directory"},
+                "limit": {"type": "number", "description": "Most entries to show. Default 500"}
+            }
+        });
+        let mut definition = ToolDefinition::new("ls", DESCRIPTION, parameters);
+        definition.snippet = Some("list a directory".to_owned());
+        LsTool { definition }
+    }
+}
+
+impl Default for LsTool {
+    fn default() -> Self {
+        LsTool::new()
+    }
+}
+
+impl Tool for LsTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn execute(&self, call: ToolCall) -> ToolFuture {
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = call.cancel.cancelled() => Err(ToolError::aborted()),
+                result = list(&call) => result,
+            }
+        })
+    }
+}
+
+async fn list(call: &ToolCall) -> Result<ToolResult, ToolError> {
+    let given = call.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+    let directory = path::resolve(given, &call.cwd)?;
+    let limit = limit(&call.arguments, DEFAULT_LIMIT);
+    let files = &call.operations.files;
+    match files.metadata(&directory).await {
+        Ok(it) if it.kind == FileKind::Directory => {}
+        Ok(_) => return Err(ToolError::new(format!("Not a directory: {}", directory.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(ToolError::new(format!("Path not found: {}", directory.display())));
+        }
+        Err(error) => return Err(os_error(&error, "stat", &directory)),
+    }
+    let entries = files.read_dir(&directory).await.map_err(|error| {
+        let error = os_error(&error, "scandir", &directory);
+        ToolError::new(format!("Cannot read directory: {error}"))
+    })?;
+    let entries = sort_by_name(entries, |entry| entry.name.to_string_lossy());
+
+    let mut listing = Listing::default();
+    let mut shown = 0;
+    let mut more = false;
+    for entry in entries {
+        if shown == limit {
+            more = true;
+            break;
+        }
+        let directory = match entry.kind {
+            FileKind::Directory => true,
+            FileKind::Symlink => match leads_to_directory(&call.operations, &directory.join(&entry.name)).await {
+                Some(directory) => directory,
+                None => continue,
+            },
+            _ => false,
+        };
+        let mut line = path_text(entry.name.as_encoded_bytes());
+        if directory {
+            line.push('/');
+        }
+        listing.line(&line);
+        shown += 1;
+    }
+    if listing.is_empty() {
+        return Ok(ToolResult::text("(empty directory)"));
+    }
+    if more {
+        let notice = format!("{limit} entries limit reached. Use limit={} for more", limit.saturating_mul(2));
+        listing.notice(notice, "entryLimitReached", json!(limit));
+    }
+    Ok(listing.result())
+}
+
+/// Whether a link leads to a directory; `None` when it leads nowhere (T305). A target that may not be looked at is
+/// there all the same.
+async fn leads_to_directory(operations: &Operations, link: &Path) -> Option<bool> {
+    match operations.files.metadata(link).await {
+        Ok(it) => Some(it.kind == FileKind::Directory),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(false),
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,94 @@
+//! Where a walk gets directories and files from: the disk, or the host where it replaces them.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+
+use super::local;
+use super::operations::{FileKind, Operations, Replaced};
+
+/// Files of one call. Its methods block, and may be called on any thread that may.
+pub(super) struct Source {
+    operations: Operations,
+    replaced: Replaced,
+    runtime: tokio::runtime::Handle,
+}
+
+/// A file's content, or the file to take it from.
+pub(super) enum Content {
+    Bytes(Vec<u8>),
+    Disk(File),
+}
+
+impl Source {
+    /// Asks which files are replaced. To be called on the runtime.
+    pub(super) async fn new(operations: &Operations) -> io::Result<Source> {
+        let replaced = operations.files.replaced().await?;
+        Ok(Source { operations: operations.clone(), replaced, runtime: tokio::runtime::Handle::current() })
+    }
+
+    /// The entries of a directory, unsorted. Gives up half-way when the token fires.
+    pub(super) fn list(&self, path: &Path, cancel: &CancellationToken) -> io::Result<Vec<(OsString, FileKind)>> {
+        if self.replaced == Replaced::All {
+            let entries = self.runtime.block_on(self.operations.files.read_dir(path))?;
+            return Ok(entries.into_iter().map(|entry| (entry.name, entry.kind)).collect());
+        }
+        let mut out = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let Ok(entry) = entry else { continue };
+            let Ok(kind) = entry.file_type() else { continue };
+            out.push((entry.file_name(), local::kind(kind)));
+            if out.len() % 1024 == 0 && cancel.is_cancelled() {
+                break;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Opens a file, or asks the host for it.
+    pub(super) fn open(&self, path: &Path) -> io::Result<Content> {
+        match self.replaced.contains(path) {
+            true => self.runtime.block_on(self.operations.files.read(path)).map(Content::Bytes),
+            false => File::open(path).map(Content::Disk),
+        }
+    }
+
+    /// The whole content of a small file.
+    pub(super) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.open(path)? {
+            Content::Bytes(bytes) => Ok(bytes),
+            Content::Disk(mut file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// What a path leads to, links followed.
+    pub(super) fn kind(&self, path: &Path) -> io::Result<FileKind> {
+        if self.replaced.contains(path) {
+            return self.runtime.block_on(self.operations.files.metadata(path)).map(|it| it.kind);
+        }
+        fs::metadata(path).map(|it| local::kind(it.file_type()))
+    }
+
+    /// The path without links, where that can be known.
+    pub(super) fn real_path(&self, path: &Path) -> PathBuf {
+        let real = match self.replaced {
+            Replaced::All => self.runtime.block_on(self.operations.files.real_path(path)),
+            _ => fs::canonicalize(path),
+        };
+        real.unwrap_or_else(|_| path.to_path_buf())
+    }
+
+    /// Files below `root` that the host serves and the disk does not have.
+    pub(super) fn unlisted(&self, root: &Path) -> Vec<PathBuf> {
+        let Replaced::Files(files) = &self.replaced else { return Vec::new() };
+        let new = |file: &&PathBuf| file.starts_with(root) && fs::symlink_metadata(file).is_err();
+        files.iter().filter(new).cloned().collect()
+    }
+}
