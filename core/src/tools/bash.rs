@@ -265,5 +265,5 @@ fn result(
 fn tenths(time: Duration) -> serde_json::Number {
     let tenths = (time.as_secs_f64() * 10.0).round() as u64;
     let exact = || serde_json::Number::from_f64(tenths as f64 / 10.0);
-    if tenths % 10 == 0 { (tenths / 10).into() } else { exact().unwrap_or_else(|| 0.into()) }
+    if tenths.is_multiple_of(10) { (tenths / 10).into() } else { exact().unwrap_or_else(|| 0.into()) }
 }

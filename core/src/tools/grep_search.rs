@@ -283,8 +283,7 @@ impl Sink for Lines {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        let mut number = found.line_number().unwrap_or_default();
-        for line in found.lines() {
+        for (number, line) in (found.line_number().unwrap_or_default()..).zip(found.lines()) {
             if self.out.matches < self.limit {
                 self.out.matches += 1;
                 self.last = number;
@@ -297,7 +296,6 @@ impl Sink for Lines {
                 }
                 self.push(number, true, line);
             }
-            number += 1;
         }
         Ok(true)
     }
