@@ -48,6 +48,8 @@ enum branchline_status
   BRANCHLINE_STATUS_INVALID_ARGUMENT = 1,
   /// A fault inside the library; please report it.
   BRANCHLINE_STATUS_INTERNAL = 2,
+  /// A text is longer than a string of the host's language can be.
+  BRANCHLINE_STATUS_TOO_LARGE = 3,
   /// The file is not a session; its bytes were left alone.
   BRANCHLINE_STATUS_INVALID_SESSION_FILE = 10,
   /// No entry has the given id.

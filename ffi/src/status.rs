@@ -18,6 +18,8 @@ pub enum branchline_status {
     INVALID_ARGUMENT = 1,
     /// A fault inside the library; please report it.
     INTERNAL = 2,
+    /// A text is longer than a string of the host's language can be.
+    TOO_LARGE = 3,
     /// The file is not a session; its bytes were left alone.
     INVALID_SESSION_FILE = 10,
     /// No entry has the given id.
@@ -91,6 +93,7 @@ impl Status {
     pub(crate) const fn of(code: ErrorCode) -> Status {
         match code {
             ErrorCode::InvalidArgument => Status::INVALID_ARGUMENT,
+            ErrorCode::TooLarge => Status::TOO_LARGE,
             ErrorCode::InvalidSessionFile => Status::INVALID_SESSION_FILE,
             ErrorCode::EntryNotFound => Status::ENTRY_NOT_FOUND,
             ErrorCode::InvalidSessionId => Status::INVALID_SESSION_ID,

@@ -56,6 +56,12 @@ class InternalError(Error):
     code = "internal"
 
 
+class TooLargeError(Error):
+    """A text is longer than a string of the host's language can be."""
+
+    code = "too_large"
+
+
 class ForkedError(Error):
     """The object was made before ``os.fork()`` and is used in the child."""
 
