@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{Model, Models, Provider};
+use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
 use crate::tools::{self, Operations, Tool};
 use crate::tree::{self, ListOptions, SessionInfo};
@@ -27,6 +28,8 @@ pub struct EngineOptions {
     pub agent_dir: Option<PathBuf>,
     /// `provider/model` for sessions that choose none.
     pub default_model: Option<String>,
+    /// Settings for sessions that bring none. Files are read only if the host does so, see [`Settings::load`].
+    pub settings: Settings,
     /// The files and commands the tools of its sessions work with; the default is this machine's.
     pub operations: Operations,
 }
@@ -47,6 +50,12 @@ impl EngineOptions {
     /// Sets [`default_model`](Self::default_model).
     pub fn default_model(mut self, model: impl Into<String>) -> Self {
         self.default_model = Some(model.into());
+        self
+    }
+
+    /// Sets [`settings`](Self::settings).
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
         self
     }
 

@@ -19,8 +19,9 @@ pub mod tree;
 pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
 pub use session::{
-    Event, EventKind, Events, Fork, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, Run,
-    RunResult, Session, SessionOptions, SessionState, SubscribeOptions, WhenRunning,
+    CompactionReason, CompactionResult, CustomMessage, Delivery, Event, EventKind, Events, Fork, ForkMessage,
+    ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, Run, RunResult, Session, SessionOptions,
+    SessionState, SubscribeOptions, WhenRunning,
 };
 
 /// Drives a future of this library to its end on the calling thread.

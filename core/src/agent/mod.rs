@@ -5,8 +5,10 @@
 
 pub mod call_id;
 pub mod classify;
+mod gauge;
 mod partial;
 mod projection;
+mod recovery;
 mod respond;
 mod system_prompt;
 mod system_state;
@@ -15,7 +17,8 @@ mod toolset;
 pub mod transform;
 mod turn;
 
-pub(crate) use projection::Projection;
+pub(crate) use projection::{Projection, Response};
+pub(crate) use recovery::Recovery;
 pub(crate) use system_prompt::SystemPrompt;
 pub(crate) use system_state::SystemState;
 pub(crate) use toolset::Toolset;

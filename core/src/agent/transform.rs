@@ -119,10 +119,18 @@ pub fn block_images(messages: &mut [Message]) {
     }
 }
 
+/// Whether the content of a message has an image block.
+pub(crate) fn has_images(message: &Message) -> bool {
+    message.get("content").and_then(Value::as_array).is_some_and(|content| content.iter().any(is_image))
+}
+
+fn is_image(block: &Value) -> bool {
+    block.get("type").and_then(Value::as_str) == Some("image")
+}
+
 /// One notice per run of images; a text block equal to the notice absorbs the images behind it (S154).
 fn replace_images(message: &mut Message, notice: &str) {
     let Some(Value::Array(content)) = message.object_mut().get_mut("content") else { return };
-    let is_image = |block: &Value| block.get("type").and_then(Value::as_str) == Some("image");
     if !content.iter().any(is_image) {
         return;
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::Broken;
+use super::recovery::Start;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{AssistantStart, Message, Role, StopReason, SystemMessage};
 use crate::providers::Model;
-use crate::session::{Accepted, Actor, EventKind, Events, Phase, PromptOptions};
+use crate::session::{Accepted, Actor, EventKind, Events, Input, Phase, PromptOptions};
 use crate::system::clock::now_ms;
 use crate::tree::Durability;
 use tokio::sync::oneshot;
@@ -15,22 +16,24 @@ impl Actor {
     /// A prompt on an idle session: accepts it, then runs until the session has settled.
     pub(crate) async fn prompt(
         &mut self,
-        text: &str,
+        input: Input,
         options: PromptOptions,
         reply: oneshot::Sender<Result<Accepted>>,
     ) {
-        if let Err(error) = self.ready() {
-            let _ = reply.send(Err(error));
-            return;
-        }
+        let message = match self.ready().and_then(|()| input.message(options.images)) {
+            Ok(message) => message,
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                return;
+            }
+        };
         if reply.is_closed() {
             return; // who asked has changed their mind
         }
-        let user = Message::user(text, options.images, now_ms());
         let outcome = self.begin(Phase::Running);
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
         let _ = reply.send(Ok((events, outcome)));
-        let result = self.work(user).await;
+        let result = self.work(message).await;
         let result = result.and(self.sync_turn().await);
         self.settle(result);
     }
@@ -50,35 +53,47 @@ impl Actor {
         })
     }
 
-    /// Runs, and further runs for what was queued meanwhile (S236).
-    async fn work(&mut self, user: Message) -> Result<()> {
+    /// Runs, and further runs as long as something follows by itself.
+    async fn work(&mut self, message: Message) -> Result<()> {
+        let outcome = self.work_through(message).await;
+        outcome.and(self.store_all_held().await)
+    }
+
+    async fn work_through(&mut self, message: Message) -> Result<()> {
+        self.store_all_held().await?;
+        self.make_room_for_prompt().await?;
         if let Some(level) = self.projection.level()
             && self.clamp(level) != self.level
         {
             self.record_level()?;
         }
-        let mut initial = vec![user];
-        let mut outcome = Ok(());
-        loop {
-            if let Err(broken) = self.run_once(std::mem::take(&mut initial)).await {
-                outcome = self.broken(broken).await;
+        let mut initial = vec![message];
+        initial.append(&mut self.next_turn);
+        let mut start = Some(Start::Messages(initial));
+        while let Some(next) = start {
+            if let Err(broken) = self.run_once(next).await {
+                self.broken(broken).await?;
             }
-            if outcome.is_err() || self.aborted() || self.pending.is_empty() {
-                break;
-            }
+            start = self.after_run().await?;
         }
-        outcome.and(self.store_held().await)
+        Ok(())
     }
 
     /// One run: `agent_start` to `agent_end`.
-    async fn run_once(&mut self, mut next: Vec<Message>) -> Result<(), Broken> {
+    async fn run_once(&mut self, start: Start) -> Result<(), Broken> {
         if let Some(activity) = &mut self.activity {
             activity.run_start = activity.messages.len();
+            activity.last_response = None;
         }
         self.emit(EventKind::AgentStart).await;
+        let queued = matches!(start, Start::Queued);
+        let mut next = match start {
+            Start::Messages(messages) => messages,
+            Start::Queued | Start::Again => Vec::new(),
+        };
         if !self.aborted() {
             next.extend(self.pending.drain_steering());
-            if next.is_empty() {
+            if queued && next.is_empty() {
                 next = self.pending.drain_follow_up();
             }
         }
@@ -98,18 +113,25 @@ impl Actor {
             }
             // After an abort nothing queued is taken; open calls still get the aborted response that closes the run.
             next = if self.aborted() { Vec::new() } else { self.pending.drain_steering() };
-            if batch.more || !next.is_empty() {
-                continue;
+            if !batch.more && next.is_empty() {
+                if !self.aborted() {
+                    next = self.pending.drain_follow_up();
+                }
+                if next.is_empty() {
+                    break;
+                }
             }
             if !self.aborted() {
-                next = self.pending.drain_follow_up();
-            }
-            if next.is_empty() {
-                break;
+                self.make_room_for_turn().await?;
+                if next.is_empty() && !self.aborted() {
+                    next = self.pending.drain_steering();
+                }
             }
         }
         let messages = self.run_messages();
-        self.emit(EventKind::AgentEnd { messages, will_retry: false }).await;
+        let last = self.activity.as_ref().and_then(|activity| activity.last_response.as_ref());
+        let will_retry = last.is_some_and(|last| self.will_retry(&last.message));
+        self.emit(EventKind::AgentEnd { messages, will_retry }).await;
         Ok(())
     }
 
@@ -146,10 +168,13 @@ impl Actor {
         self.deliver(message).await
     }
 
-    /// Stores custom messages that came during a turn (S238).
+    /// Stores custom messages that came during a turn (S238). They belong to no run.
     pub(crate) async fn store_held(&mut self) -> Result<()> {
         for message in std::mem::take(&mut self.held) {
-            self.deliver(message).await?;
+            let message = Arc::new(message);
+            self.emit(EventKind::MessageStart { message: message.clone() }).await;
+            let entry_id = self.store(&message)?;
+            self.emit(EventKind::MessageEnd { message, entry_id }).await;
         }
         Ok(())
     }
@@ -183,7 +208,8 @@ impl Actor {
         }
         let outcome = outcome.and(self.sync_turn().await);
         self.emit(EventKind::TurnEnd { message: message.clone(), tool_results: [].into() }).await;
-        self.emit(EventKind::AgentEnd { messages: [message].into(), will_retry: false }).await;
+        let will_retry = outcome.is_ok() && self.will_retry(&message);
+        self.emit(EventKind::AgentEnd { messages: [message].into(), will_retry }).await;
         outcome
     }
 }

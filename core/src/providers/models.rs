@@ -44,6 +44,11 @@ impl Model {
         self
     }
 
+    /// Provider and id.
+    pub(crate) fn name_parts(&self) -> (&str, &str) {
+        (&self.provider, &self.id)
+    }
+
     /// `provider/id`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.provider, self.id)

@@ -196,6 +196,11 @@ impl Settings {
         self.str(&["defaultThinkingLevel"]).unwrap_or("medium")
     }
 
+    /// `defaultThinkingLevel`, if it is set.
+    pub fn set_thinking_level(&self) -> Option<&str> {
+        self.str(&["defaultThinkingLevel"])
+    }
+
     /// The level set for one model in `modelThinkingLevels`.
     pub fn model_thinking_level(&self, provider: &str, model: &str) -> Option<&str> {
         self.get(&["modelThinkingLevels"])?.get(format!("{provider}/{model}"))?.as_str()

@@ -17,12 +17,13 @@ use super::command::Command;
 use super::event::EventKind;
 use super::options::Phase;
 use super::run::{Outcome, RunResult};
-use super::{Pending, Shared, thinking};
-use crate::agent::{Projection, SystemPrompt, Toolset};
+use super::{Pending, Shared, Step, thinking};
+use crate::agent::{Projection, Recovery, Response, SystemPrompt, Toolset};
 use crate::engine::EngineShared;
 use crate::error::Result;
 use crate::message::{Message, Role, Usage};
 use crate::providers::Model;
+use crate::resources::settings::{QueueMode, Settings};
 use crate::tree::Cursor;
 
 pub(crate) struct Actor {
@@ -40,6 +41,13 @@ pub(crate) struct Actor {
     pub(crate) pending: Pending,
     /// Custom messages to store after the current turn.
     pub(crate) held: Vec<Message>,
+    /// Shell runs to store when nothing runs any more.
+    pub(crate) held_bash: Vec<Message>,
+    /// Custom messages that follow the next prompt.
+    pub(crate) next_turn: Vec<Message>,
+    pub(crate) recovery: Recovery,
+    /// The token of a part of the activity that can be cancelled alone.
+    step: Option<CancellationToken>,
     pub(crate) activity: Option<Activity>,
     /// Something was stored that may not be on the disk.
     pub(crate) unsynced: bool,
@@ -55,6 +63,10 @@ pub(crate) struct Activity {
     pub(crate) messages: Vec<Arc<Message>>,
     /// Where in `messages` the current run began.
     pub(crate) run_start: usize,
+    /// The last response of the current run.
+    pub(crate) last_response: Option<Response>,
+    /// Whether the session waits for subscribers that have no room.
+    paced: bool,
 }
 
 /// Tells everyone when the actor is gone, also by a panic or because it never ran.
@@ -90,9 +102,16 @@ impl Actor {
             level: String::new(),
             pending: Pending::default(),
             held: Vec::new(),
+            held_bash: Vec::new(),
+            next_turn: Vec::new(),
+            recovery: Recovery::default(),
+            step: None,
             activity: None,
             unsynced: false,
         };
+        let all = |mode| Some(mode == QueueMode::All);
+        let modes = (all(actor.settings().steering_mode()), all(actor.settings().follow_up_mode()));
+        actor.pending.set_modes(modes.0, modes.1);
         actor.level = actor.clamp(&level);
         actor.show();
         actor
@@ -136,7 +155,10 @@ impl Actor {
                 command = inbox.recv() => command,
             };
             match command {
-                Ok(Command::Prompt { text, options, reply }) => actor.prompt(&text, options, reply).await,
+                Ok(Command::Prompt { input, options, reply }) => actor.prompt(input, options, reply).await,
+                Ok(Command::Compact { instructions, reply }) => {
+                    let _ = reply.send(actor.compact(instructions.as_deref()).await);
+                }
                 Ok(Command::Navigate { target, options, reply }) => {
                     let _ = reply.send(actor.navigate(&target, options).await);
                 }
@@ -172,8 +194,11 @@ impl Actor {
         }
     }
 
-    /// The token that aborts the current activity.
+    /// The token that aborts what is being done: the step if there is one, else the activity.
     pub(crate) fn token(&self) -> CancellationToken {
+        if let Some(step) = &self.step {
+            return step.clone();
+        }
         self.activity.as_ref().map_or_else(|| self.shared.close.clone(), |activity| activity.token.clone())
     }
 
@@ -181,10 +206,24 @@ impl Actor {
         self.activity.as_ref().is_some_and(|activity| activity.token.is_cancelled())
     }
 
+    /// A part of the activity begins that can be cancelled alone.
+    pub(crate) fn begin_step(&mut self, step: Step) -> CancellationToken {
+        let token = self.token().child_token();
+        self.step = Some(token.clone());
+        self.shared.step(Some((step, token.clone())));
+        token
+    }
+
+    pub(crate) fn end_step(&mut self) {
+        self.step = None;
+        self.shared.step(None);
+    }
+
     /// Sends an event of a run, then waits until every subscriber has room. After an abort it does not wait: what is
-    /// left to say then is little, and who aborted may be the one who should read.
+    /// left to say then is little, and who aborted may be the one who should read. Outside of runs it never waits.
     pub(crate) async fn emit(&mut self, kind: EventKind) {
-        if self.shared.hub.push(kind) || self.aborted() {
+        let paced = self.activity.as_ref().is_some_and(|activity| activity.paced);
+        if self.shared.hub.push(kind) || self.aborted() || !paced {
             return;
         }
         let (shared, token) = (self.shared.clone(), self.token());
@@ -208,7 +247,7 @@ impl Actor {
     /// Stores a message and adds it to the context (S284). Returns its entry.
     pub(crate) fn store(&mut self, message: &Arc<Message>) -> Result<Option<Arc<str>>> {
         let id = match message.role() {
-            Role::System | Role::User | Role::Assistant | Role::ToolResult => {
+            Role::System | Role::User | Role::Assistant | Role::ToolResult | Role::BashExecution => {
                 self.append(|cursor| cursor.append_message(message))?
             }
             Role::Custom => {
@@ -220,7 +259,7 @@ impl Actor {
             }
             _ => return Ok(None),
         };
-        self.projection.push(message.clone());
+        self.projection.push(&id, message.clone());
         let count = self.projection.len();
         self.shared.change(|state| state.context_messages = count);
         Ok(Some(id.into()))
@@ -238,16 +277,32 @@ impl Actor {
         let entry_id = self.store(&message)?;
         if let Some(activity) = &mut self.activity {
             activity.messages.push(message.clone());
+            if message.role() == Role::Assistant {
+                activity.last_response = self.projection.last_response().cloned();
+            }
         }
-        self.emit(EventKind::MessageEnd { message, entry_id }).await;
+        self.emit(EventKind::MessageEnd { message: message.clone(), entry_id }).await;
+        self.note_progress(&message).await;
         Ok(())
+    }
+
+    /// The settings this session was made with.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.shared.choices_made().settings
     }
 
     /// Begins an activity. Returns where its outcome will be.
     pub(crate) fn begin(&mut self, phase: Phase) -> watch::Receiver<Option<Result<RunResult>>> {
         let token = self.shared.close.child_token();
         let (outcome, receiver) = watch::channel(None);
-        self.activity = Some(Activity { token: token.clone(), outcome, messages: Vec::new(), run_start: 0 });
+        self.activity = Some(Activity {
+            token: token.clone(),
+            outcome,
+            messages: Vec::new(),
+            run_start: 0,
+            last_response: None,
+            paced: phase == Phase::Running,
+        });
         self.shared.begin(phase, token);
         receiver
     }
@@ -293,6 +348,7 @@ impl Actor {
             state.tools = self.tools.names();
             state.steering = texts(&steering);
             state.follow_up = texts(&follow_up);
+            state.pending_bash = self.held_bash.len();
             state.context_messages = self.projection.len();
         });
     }

@@ -3,9 +3,12 @@
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::options::{NavigateOptions, NavigateResult, PromptOptions};
+use super::event::CompactionResult;
+use super::options::{CustomMessage, Delivery, NavigateOptions, NavigateResult, PromptOptions};
 use super::{Events, RunResult};
 use crate::error::Result;
+use crate::message::{BashExecution, Message};
+use crate::system::clock::now_ms;
 use tokio::sync::watch;
 
 /// Where the answer goes. The asker may be gone; nobody minds.
@@ -15,7 +18,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T>>;
 pub(crate) type Accepted = (Events, watch::Receiver<Option<Result<RunResult>>>);
 
 pub(crate) enum Command {
-    Prompt { text: String, options: PromptOptions, reply: Reply<Accepted> },
+    Prompt { input: Input, options: PromptOptions, reply: Reply<Accepted> },
     Queue { text: String, images: Vec<Value>, steer: bool, reply: Reply<()> },
     ClearQueues { reply: Reply<(Vec<String>, Vec<String>)> },
     SetQueueModes { steer_all: Option<bool>, follow_up_all: Option<bool>, reply: Reply<()> },
@@ -26,13 +29,24 @@ pub(crate) enum Command {
     SetThinkingLevel { level: String, reply: Reply<()> },
     SetTools { names: Vec<String>, reply: Reply<()> },
     AppendCustom { custom_type: String, data: Option<Value>, reply: Reply<String> },
-    AppendCustomMessage { message: CustomMessage, reply: Reply<Option<String>> },
+    SendCustom { message: CustomMessage, delivery: Delivery, reply: Reply<Option<String>> },
+    RecordBash { execution: BashExecution, reply: Reply<Option<String>> },
+    EditContext { target: String, replacement: Value, reply: Reply<String> },
+    Compact { instructions: Option<String>, reply: Reply<CompactionResult> },
 }
 
-/// A message of an extension or host (S24, S37).
-pub(crate) struct CustomMessage {
-    pub(crate) custom_type: String,
-    pub(crate) content: Value,
-    pub(crate) display: bool,
-    pub(crate) details: Option<Value>,
+/// What starts a run.
+pub(crate) enum Input {
+    Text(String),
+    Custom(CustomMessage),
+}
+
+impl Input {
+    /// The message it becomes.
+    pub(crate) fn message(self, images: Vec<Value>) -> Result<Message> {
+        match self {
+            Input::Text(text) => Ok(Message::user(&text, images, now_ms())),
+            Input::Custom(message) => message.message(),
+        }
+    }
 }

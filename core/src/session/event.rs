@@ -117,6 +117,107 @@ pub enum EventKind {
         /// The new level.
         level: Arc<str>,
     },
+    /// A compaction began.
+    CompactionStart {
+        /// Why.
+        reason: CompactionReason,
+    },
+    /// A compaction is over. One without a start reports a recovery that is not tried again (S252).
+    CompactionEnd {
+        /// Why it was made.
+        reason: CompactionReason,
+        /// What came of it; `None` when it failed or was aborted.
+        result: Option<Arc<CompactionResult>>,
+        /// It was aborted.
+        aborted: bool,
+        /// The failed request is made again.
+        will_retry: bool,
+        /// Why it failed.
+        error: Option<Arc<str>>,
+    },
+    /// A failed request will be made again after a wait.
+    AutoRetryStart {
+        /// The wait.
+        wait: RetryWait,
+    },
+    /// Retrying is over.
+    AutoRetryEnd {
+        /// A response came.
+        success: bool,
+        /// Which attempt was the last.
+        attempt: u32,
+        /// The last error, when there was no success.
+        error: Option<Arc<str>>,
+    },
+    /// A failed request for a summary will be made again after a wait.
+    SummarizationRetryScheduled {
+        /// The wait.
+        wait: RetryWait,
+    },
+    /// A request for a summary is made again.
+    SummarizationRetryAttemptStart {
+        /// What the summary is for; `None` for that of a branch that is left.
+        compaction: Option<CompactionReason>,
+    },
+    /// Retrying a request for a summary is over.
+    SummarizationRetryFinished,
+}
+
+/// Why a compaction is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CompactionReason {
+    /// The host asked for it.
+    Manual,
+    /// The context came near the model's window.
+    Threshold,
+    /// A request or its answer did not fit.
+    Overflow,
+}
+
+impl CompactionReason {
+    /// As written in events.
+    pub fn name(self) -> &'static str {
+        match self {
+            CompactionReason::Manual => "manual",
+            CompactionReason::Threshold => "threshold",
+            CompactionReason::Overflow => "overflow",
+        }
+    }
+}
+
+/// A wait before a request is repeated (S243, S248).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RetryWait {
+    /// Which repetition this will be, from 1.
+    pub attempt: u32,
+    /// How many there may be.
+    pub max_attempts: u64,
+    /// How long is waited.
+    pub delay_ms: u64,
+    /// The error that made it necessary.
+    pub error: Arc<str>,
+}
+
+/// What a compaction came to (S263).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CompactionResult {
+    /// The compaction's entry.
+    pub entry_id: String,
+    /// The summary as it was stored.
+    pub summary: String,
+    /// The first entry that stays in context.
+    pub first_kept_entry_id: String,
+    /// Estimated tokens of the context before.
+    pub tokens_before: u64,
+    /// Estimated tokens of the context after.
+    pub estimated_tokens_after: u64,
+    /// What the summary cost.
+    pub usage: Option<Value>,
+    /// `{readFiles, modifiedFiles}`.
+    pub details: Value,
 }
 
 impl Event {
@@ -153,6 +254,13 @@ impl Event {
             EventKind::EntryAppended { .. } => "entry_appended",
             EventKind::SessionInfoChanged { .. } => "session_info_changed",
             EventKind::ThinkingLevelChanged { .. } => "thinking_level_changed",
+            EventKind::CompactionStart { .. } => "compaction_start",
+            EventKind::CompactionEnd { .. } => "compaction_end",
+            EventKind::AutoRetryStart { .. } => "auto_retry_start",
+            EventKind::AutoRetryEnd { .. } => "auto_retry_end",
+            EventKind::SummarizationRetryScheduled { .. } => "summarization_retry_scheduled",
+            EventKind::SummarizationRetryAttemptStart { .. } => "summarization_retry_attempt_start",
+            EventKind::SummarizationRetryFinished => "summarization_retry_finished",
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::event::{Event, EventKind};
+use super::event::{CompactionResult, Event, EventKind, RetryWait};
 use crate::json;
 use crate::message::Message;
 use crate::providers::BlockEvent;
@@ -33,6 +33,13 @@ impl Object {
     fn value(self, key: &str, value: &Value) -> Object {
         let text = json::to_string(value);
         self.raw(key, &text)
+    }
+
+    fn optional(self, key: &str, text: Option<&str>) -> Object {
+        match text {
+            Some(text) => self.text(key, text),
+            None => self,
+        }
     }
 
     fn flag(self, key: &str, flag: bool) -> Object {
@@ -67,7 +74,7 @@ pub(super) fn write(event: &Event) -> String {
     let text = |text: &Arc<str>| json::to_string(&**text);
     let message = |message: &Arc<Message>| message.to_json();
     match &event.kind {
-        EventKind::AgentStart | EventKind::TurnStart => object,
+        EventKind::AgentStart | EventKind::TurnStart | EventKind::SummarizationRetryFinished => object,
         EventKind::MessageStart { message } | EventKind::MessageEnd { message, .. } => {
             object.message("message", message)
         }
@@ -96,17 +103,52 @@ pub(super) fn write(event: &Event) -> String {
             object.list("steering", steering, text).list("followUp", follow_up, text)
         }
         EventKind::EntryAppended { entry } => object.raw("entry", entry),
-        EventKind::SessionInfoChanged { name } => match name {
-            Some(name) => object.text("name", name),
-            None => object,
-        },
+        EventKind::SessionInfoChanged { name } => object.optional("name", name.as_deref()),
         EventKind::ThinkingLevelChanged { level } => object.text("level", level),
+        EventKind::CompactionStart { reason } => object.text("reason", reason.name()),
+        EventKind::CompactionEnd { reason, result, aborted, will_retry, error } => {
+            let object = object.text("reason", reason.name());
+            let object = match result {
+                Some(result) => object.value("result", &compaction(result)),
+                None => object,
+            };
+            object.flag("aborted", *aborted).flag("willRetry", *will_retry).optional("errorMessage", error.as_deref())
+        }
+        EventKind::AutoRetryStart { wait } | EventKind::SummarizationRetryScheduled { wait } => retry(object, wait),
+        EventKind::AutoRetryEnd { success, attempt, error } => {
+            let object = object.flag("success", *success).raw("attempt", &attempt.to_string());
+            object.optional("finalError", error.as_deref())
+        }
+        EventKind::SummarizationRetryAttemptStart { compaction } => match compaction {
+            Some(reason) => object.text("source", "compaction").text("reason", reason.name()),
+            None => object.text("source", "branchSummary"),
+        },
     }
     .end()
 }
 
 fn tool(object: Object, id: &str, name: &str) -> Object {
     object.text("toolCallId", id).text("toolName", name)
+}
+
+fn retry(object: Object, wait: &RetryWait) -> Object {
+    let object = object.raw("attempt", &wait.attempt.to_string()).raw("maxAttempts", &wait.max_attempts.to_string());
+    object.raw("delayMs", &wait.delay_ms.to_string()).text("errorMessage", &wait.error)
+}
+
+/// `{summary, firstKeptEntryId, tokensBefore, estimatedTokensAfter, usage?, details}` (S263).
+fn compaction(result: &CompactionResult) -> Value {
+    let mut value = serde_json::json!({
+        "summary": result.summary,
+        "firstKeptEntryId": result.first_kept_entry_id,
+        "tokensBefore": result.tokens_before,
+        "estimatedTokensAfter": result.estimated_tokens_after,
+    });
+    if let Some(usage) = &result.usage {
+        value["usage"] = usage.clone();
+    }
+    value["details"] = result.details.clone();
+    value
 }
 
 fn result(result: &ToolResult) -> String {

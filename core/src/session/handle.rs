@@ -1,12 +1,10 @@
 //! The commands of a session, one function each. They run between the steps of a run as well as on an idle session, so
 //! none of them waits: events they cause are pushed (see [`super::queue`]).
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::actor::Actor;
-use super::command::{Command, CustomMessage, Reply};
+use super::command::{Command, Input, Reply};
 use super::event::EventKind;
 use super::options::{Phase, PromptOptions, WhenRunning};
 use super::{Events, command, thinking};
@@ -17,7 +15,7 @@ use crate::system::clock::now_ms;
 impl Actor {
     pub(crate) fn handle(&mut self, command: Command) {
         match command {
-            Command::Prompt { text, options, reply } => self.queue_prompt(&text, options, reply),
+            Command::Prompt { input, options, reply } => self.queue_prompt(input, options, reply),
             Command::Queue { text, images, steer, reply } => {
                 self.queue(steer, &text, images);
                 let _ = reply.send(Ok(()));
@@ -32,6 +30,9 @@ impl Actor {
                 let _ = reply.send(Ok(()));
             }
             Command::Navigate { reply, .. } => {
+                let _ = reply.send(Err(self.busy()));
+            }
+            Command::Compact { reply, .. } => {
                 let _ = reply.send(Err(self.busy()));
             }
             Command::SetLabel { target, label, reply } => {
@@ -54,8 +55,14 @@ impl Actor {
             Command::AppendCustom { custom_type, data, reply } => {
                 let _ = reply.send(self.append_custom(&custom_type, data));
             }
-            Command::AppendCustomMessage { message, reply } => {
-                let _ = reply.send(self.append_custom_message(message));
+            Command::SendCustom { message, delivery, reply } => {
+                let _ = reply.send(self.send_custom(message, delivery));
+            }
+            Command::RecordBash { execution, reply } => {
+                let _ = reply.send(self.record_bash(execution));
+            }
+            Command::EditContext { target, replacement, reply } => {
+                let _ = reply.send(self.edit_context(&target, &replacement));
             }
         }
     }
@@ -71,15 +78,25 @@ impl Actor {
     }
 
     /// A prompt that came while something runs.
-    fn queue_prompt(&mut self, text: &str, options: PromptOptions, reply: Reply<command::Accepted>) {
+    fn queue_prompt(&mut self, input: Input, options: PromptOptions, reply: Reply<command::Accepted>) {
         let outcome = self.activity.as_ref().map(|activity| activity.outcome.subscribe());
         let running = self.shared.state().phase == Phase::Running;
         let (Some(outcome), true, false) = (outcome, running, options.when_running == WhenRunning::Refuse) else {
             let _ = reply.send(Err(self.busy()));
             return;
         };
+        let steer = options.when_running == WhenRunning::Steer;
+        match input {
+            Input::Text(text) => self.queue(steer, &text, options.images),
+            Input::Custom(message) => match message.message() {
+                Ok(message) => self.pending.push_silently(steer, message),
+                Err(error) => {
+                    let _ = reply.send(Err(error));
+                    return;
+                }
+            },
+        }
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
-        self.queue(options.when_running == WhenRunning::Steer, text, options.images);
         let _ = reply.send(Ok((events, outcome)));
     }
 
@@ -105,8 +122,11 @@ impl Actor {
     fn set_model(&mut self, name: &str) -> Result<()> {
         let model = self.engine.model(name)?;
         self.append(|cursor| cursor.append_model(&model.provider, &model.id))?;
+        // A level of its own in the settings, else the one that is set for all models, else the current one (S294).
+        let settings = self.settings();
+        let level = settings.model_thinking_level(&model.provider, &model.id);
+        let level = level.or(settings.set_thinking_level()).unwrap_or(&self.level).to_owned();
         self.model = Some(model);
-        let level = self.level.clone();
         self.apply_level(&level)?;
         self.show();
         Ok(())
@@ -131,32 +151,5 @@ impl Actor {
         self.show();
         self.shared.hub.push(EventKind::ThinkingLevelChanged { level: self.level.as_str().into() });
         Ok(())
-    }
-
-    fn append_custom(&mut self, custom_type: &str, data: Option<Value>) -> Result<String> {
-        let id = self.append(|cursor| cursor.append_custom(custom_type, data.as_ref()))?;
-        if let Some(entry) = self.shared.tree.entry(&id)? {
-            let entry = String::from_utf8_lossy(entry.json()).as_ref().into();
-            self.shared.hub.push(EventKind::EntryAppended { entry });
-        }
-        Ok(id)
-    }
-
-    /// Stores a custom message, or holds it until the turn is over (S238).
-    fn append_custom_message(&mut self, custom: CustomMessage) -> Result<Option<String>> {
-        let CustomMessage { custom_type, content, display, details } = custom;
-        if !content.is_string() && !content.is_array() {
-            return Err(Error::new(ErrorCode::InvalidArgument, "content is a string or a list of blocks"));
-        }
-        let message = Message::custom(&custom_type, content, display, details, now_ms() as f64);
-        if self.activity.is_some() {
-            self.held.push(message);
-            return Ok(None);
-        }
-        let message = Arc::new(message);
-        self.shared.hub.push(EventKind::MessageStart { message: message.clone() });
-        let entry_id = self.store(&message)?;
-        self.shared.hub.push(EventKind::MessageEnd { message, entry_id: entry_id.clone() });
-        Ok(entry_id.map(|id| id.to_string()))
     }
 }

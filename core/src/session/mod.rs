@@ -8,7 +8,9 @@
 mod actor;
 mod branch_summary;
 mod command;
+mod compact;
 pub mod compaction;
+mod custom;
 pub mod estimate;
 mod event;
 mod event_json;
@@ -29,19 +31,20 @@ mod session;
 mod shared;
 pub mod stats;
 pub mod summary;
+mod summary_request;
 pub mod thinking;
 
-pub use event::{Event, EventKind};
+pub use event::{CompactionReason, CompactionResult, Event, EventKind, RetryWait};
 pub use events::Events;
 pub use options::{
-    Fork, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, SessionOptions, SessionState,
-    SubscribeOptions, WhenRunning,
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
+    SessionOptions, SessionState, SubscribeOptions, WhenRunning,
 };
 pub use run::{Run, RunResult};
 pub use session::Session;
 
 pub(crate) use actor::Actor;
-pub(crate) use command::Accepted;
+pub(crate) use command::{Accepted, Input};
 pub(crate) use open::{Source, start};
 pub(crate) use pending::Pending;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Shared, Step};

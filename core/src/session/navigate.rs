@@ -1,11 +1,12 @@
 //! Moving to another entry of the same tree (S163–S173).
 
+use super::Step;
 use super::actor::Actor;
 use super::options::{NavigateOptions, NavigateResult, Phase};
 use crate::agent::Projection;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Role;
-use crate::tree::{BranchSummaryEntry, EntryKind};
+use crate::tree::{BranchSummaryEntry, Context, EntryKind};
 
 impl Actor {
     /// Moves the idle session. Checks are made in the order of the rules: same entry, model, target.
@@ -62,18 +63,26 @@ impl Actor {
     /// Makes the summary. Meanwhile the session counts as compacting (S194), takes commands and can be aborted.
     async fn summarise(&mut self, target: &str, options: &NavigateOptions) -> Result<Option<BranchSummaryEntry>> {
         self.begin(Phase::Compacting);
+        self.begin_step(Step::Summary);
         let summary = self.branch_summary(target, options).await;
-        let held = self.store_held().await;
+        self.end_step();
+        let held = self.store_all_held().await;
         let held = held.and(self.sync_turn().await);
         self.end_quietly();
         let summary = summary?.filter(|summary| !summary.summary.is_empty());
         held.map(|()| summary)
     }
 
-    /// Reads the context at the leaf again (S172).
-    pub(crate) fn rebuild(&mut self) -> Result<()> {
+    /// Reads the context at the leaf again.
+    pub(crate) fn reload_context(&mut self) -> Result<Context> {
         let context = self.cursor.tree().context(self.cursor.leaf())?;
-        self.projection = Projection::new(&context);
+        self.projection = Projection::new(&context, self.settings().block_images());
+        Ok(context)
+    }
+
+    /// Reads context and tools at the leaf again (S172).
+    fn rebuild(&mut self) -> Result<()> {
+        self.reload_context()?;
         if let Some(declared) = super::open::declared_tools(self.cursor.tree(), self.cursor.leaf())? {
             let (names, mentioned) = declared.tool_names();
             self.tools.restore(&names, mentioned);

@@ -9,6 +9,8 @@ use super::{Session, Shared};
 use crate::agent::{Projection, SystemState, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
+use crate::providers::Model;
+use crate::resources::settings::Settings;
 use crate::tools::Tool;
 use crate::tree::{CreateOptions, Cursor, Durability, OpenOptions, OsStorage, Tree};
 
@@ -28,6 +30,7 @@ pub(crate) struct Choices {
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
     pub(crate) system_prompt: Option<String>,
+    pub(crate) settings: Settings,
     pub(crate) durability: Durability,
     pub(crate) read_only: bool,
 }
@@ -40,6 +43,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         tools: options.tools.clone(),
         custom_tools: options.custom_tools.clone(),
         system_prompt: options.system_prompt.clone(),
+        settings: options.settings.clone().unwrap_or_else(|| engine.options.settings.clone()),
         durability: options.durability,
         read_only: options.read_only,
     };
@@ -110,11 +114,18 @@ pub(crate) fn declared_tools(tree: &Tree, leaf: Option<&str>) -> Result<Option<S
     Ok(declared.is_known().then_some(declared))
 }
 
+/// The model that the settings name, if it is known (S292).
+fn preferred_model(engine: &EngineShared, settings: &Settings) -> Option<Arc<Model>> {
+    let name = settings.default_model()?;
+    let name = settings.default_provider().map_or_else(|| name.to_owned(), |provider| format!("{provider}/{name}"));
+    engine.model(&name).ok()
+}
+
 fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(Actor, Arc<Shared>)> {
     let mut cursor = Cursor::new(tree.clone());
     let context = tree.context(cursor.leaf())?;
     let existing = context.messages().next().is_some();
-    let projection = Projection::new(&context);
+    let projection = Projection::new(&context, choices.settings.block_images());
 
     let stored = context.model().map(|(provider, id)| format!("{provider}/{id}")).filter(|_| existing);
     let model = match (&choices.model, stored) {
@@ -127,10 +138,18 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         (None, Some(name)) => Some(engine.model(name)?),
         (model, _) => model,
     };
+    let model = model.or_else(|| preferred_model(&engine, &choices.settings));
+    // A wrong number is said now, not when it is needed in the middle of a run (S282).
+    choices.settings.compaction(model.as_deref().map(Model::name_parts))?;
     let wished = match &choices.thinking_level {
         Some(level) => level.clone(),
         None if existing && projection.level().is_some() => projection.level().unwrap_or_default().to_owned(),
-        None => "medium".to_owned(),
+        None => {
+            let for_model = model.as_ref().filter(|_| !existing);
+            let for_model =
+                for_model.and_then(|model| choices.settings.model_thinking_level(&model.provider, &model.id));
+            for_model.unwrap_or(choices.settings.default_thinking_level()).to_owned()
+        }
     };
 
     let registered = engine.tools(&choices.custom_tools);
@@ -154,6 +173,7 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         tools: tools.names(),
         steering: Vec::new(),
         follow_up: Vec::new(),
+        pending_bash: 0,
         context_messages: projection.len(),
     };
     if !choices.read_only

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
+use crate::resources::settings::Settings;
 use crate::tools::Tool;
 use crate::tree::{Durability, Storage};
 
@@ -40,6 +41,9 @@ pub struct SessionOptions {
     pub custom_tools: Vec<Arc<dyn Tool>>,
     /// Replaces the built-in system prompt (S300).
     pub system_prompt: Option<String>,
+    /// Settings (S281); `None` is the engine's. Nothing is read from a settings file unless the host does so, see
+    /// [`Settings::load`].
+    pub settings: Option<Settings>,
     /// When entries are forced to disk.
     pub durability: Durability,
     /// The file system of the session file; `None` is the operating system's.
@@ -63,6 +67,7 @@ impl SessionOptions {
             tools: None,
             custom_tools: Vec::new(),
             system_prompt: None,
+            settings: None,
             durability: Durability::default(),
             storage: None,
             read_only: false,
@@ -126,6 +131,12 @@ impl SessionOptions {
     /// Sets [`system_prompt`](Self::system_prompt).
     pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.system_prompt = Some(prompt.into());
+        self
+    }
+
+    /// Sets [`settings`](Self::settings).
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = Some(settings);
         self
     }
 
@@ -277,6 +288,64 @@ pub struct NavigateResult {
     pub summary_entry: Option<String>,
 }
 
+/// A message of the host that the model sees, as if a user had said it (S24, S37).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CustomMessage {
+    /// What kind it is, for the host.
+    pub custom_type: String,
+    /// A string, or a list of text and image blocks.
+    pub content: Value,
+    /// Whether people should see it. The model does in any case.
+    pub display: bool,
+    /// Data of the host that the model does not see.
+    pub details: Option<Value>,
+}
+
+impl CustomMessage {
+    /// A displayed message.
+    pub fn new(custom_type: impl Into<String>, content: impl Into<Value>) -> Self {
+        CustomMessage { custom_type: custom_type.into(), content: content.into(), display: true, details: None }
+    }
+
+    /// Sets [`display`](Self::display).
+    pub fn display(mut self, display: bool) -> Self {
+        self.display = display;
+        self
+    }
+
+    /// Sets [`details`](Self::details).
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+}
+
+/// When a custom message reaches the model (S238).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// It is stored: at once on an idle session, after the current turn during a run.
+    #[default]
+    Store,
+    /// During a run it is delivered before the next request; on an idle session it is stored at once.
+    Steer,
+    /// During a run it is delivered when the run would end; on an idle session it is stored at once.
+    FollowUp,
+    /// It follows the message of the next prompt. It is lost when none comes.
+    NextTurn,
+}
+
+/// A user message to fork before (S183).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ForkMessage {
+    /// Its entry.
+    pub entry_id: String,
+    /// Its text.
+    pub text: String,
+}
+
 /// Which side of an entry a fork takes (S184).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ForkPosition {
@@ -329,6 +398,8 @@ pub struct SessionState {
     pub steering: Vec<String>,
     /// Texts waiting for its end.
     pub follow_up: Vec<String>,
+    /// Shell runs that wait for the end of what runs.
+    pub pending_bash: usize,
     /// Messages in the model's context.
     pub context_messages: usize,
 }

@@ -49,6 +49,12 @@ impl Pending {
         line.messages.push_back(message);
     }
 
+    /// Queues a message that the shown lists do not tell of.
+    pub(crate) fn push_silently(&mut self, steer: bool, message: Message) {
+        let line = if steer { &mut self.steering } else { &mut self.follow_up };
+        line.messages.push_back(message);
+    }
+
     pub(crate) fn drain_steering(&mut self) -> Vec<Message> {
         self.steering.drain()
     }

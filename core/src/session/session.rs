@@ -9,15 +9,20 @@ use futures::future::{Either, select};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::command::{Command, CustomMessage, Reply};
+use super::command::{Command, Input, Reply};
+use super::estimate::{self, ContextUsage};
+use super::event::CompactionResult;
 use super::options::{
-    Fork, ForkPosition, NavigateOptions, NavigateResult, PromptOptions, SessionState, SubscribeOptions,
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
+    SessionState, SubscribeOptions,
 };
-use super::shared::{Shared, closed};
+use super::shared::{Shared, Step, closed};
+use super::stats::SessionStats;
 use super::{Events, Run, fork};
 use crate::engine::EngineShared;
 use crate::error::Result;
-use crate::tree::Tree;
+use crate::message::{BashExecution, Role};
+use crate::tree::{EntryKind, Tree};
 
 /// A live session.
 ///
@@ -92,8 +97,18 @@ impl Session {
     /// Errors: `running` when a run is active and `options` do not say to queue it, `compacting`, `no_model`,
     /// `unknown_model`, `read_only`.
     pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
-        let text = text.into();
-        let (events, outcome) = self.ask(|reply| Command::Prompt { text, options, reply }).await?;
+        self.start(Input::Text(text.into()), options).await
+    }
+
+    /// Starts a run with a message of the host instead of a user's (S238). `options.images` are not used.
+    ///
+    /// Errors: as [`prompt`](Session::prompt), and `invalid_argument` for a content that is no string and no list.
+    pub async fn prompt_custom(&self, message: CustomMessage, options: PromptOptions) -> Result<Run> {
+        self.start(Input::Custom(message), options).await
+    }
+
+    async fn start(&self, input: Input, options: PromptOptions) -> Result<Run> {
+        let (events, outcome) = self.ask(|reply| Command::Prompt { input, options, reply }).await?;
         Ok(Run::new(self.clone(), events, outcome))
     }
 
@@ -134,6 +149,29 @@ impl Session {
                 None => Ok(()),
             }
         }
+    }
+
+    /// Cancels the wait before a failed request is repeated, and with it the repetition; nothing else (S245).
+    pub fn abort_retry(&self) {
+        self.shared().cancel_step(Step::RetryWait);
+    }
+
+    /// Cancels a compaction, or the summary of a branch that is left; nothing else.
+    pub fn abort_summary(&self) {
+        self.shared().cancel_step(Step::Summary);
+    }
+
+    /// Replaces the older part of the context by a summary (S262). A run is aborted first and not taken up again.
+    ///
+    /// `instructions` say what the summary should pay attention to. The history itself stays in the tree.
+    /// Errors: `nothing_to_compact`, `already_compacted`, `cancelled` after an abort, `summary_failed`, `no_model`,
+    /// `compacting`, `running` when another prompt was faster, `read_only`.
+    pub async fn compact(&self, instructions: Option<&str>) -> Result<CompactionResult> {
+        if self.state().phase == Phase::Running {
+            self.abort().await?;
+        }
+        let instructions = instructions.map(str::to_owned);
+        self.ask(|reply| Command::Compact { instructions, reply }).await
     }
 
     /// Waits until the session is idle. Events must be read meanwhile by someone else, or not be subscribed to.
@@ -222,7 +260,77 @@ impl Session {
         details: Option<Value>,
     ) -> Result<Option<String>> {
         let message = CustomMessage { custom_type: custom_type.into(), content, display, details };
-        self.ask(|reply| Command::AppendCustomMessage { message, reply }).await
+        self.send_custom_message(message, Delivery::Store).await
+    }
+
+    /// Gives a message of the host to the model without starting a run (S238); [`prompt_custom`](Session::prompt_custom)
+    /// starts one. Returns the entry's id when the message was stored at once.
+    ///
+    /// Errors: `invalid_argument` for a content that is no string and no list, `read_only`.
+    pub async fn send_custom_message(&self, message: CustomMessage, delivery: Delivery) -> Result<Option<String>> {
+        self.ask(|reply| Command::SendCustom { message, delivery, reply }).await
+    }
+
+    /// Stores a shell run of the user that is over, so that the model sees it unless it is excluded (S239). A timestamp
+    /// of 0 is replaced by now. Returns the entry's id; `None` when something runs, as it is stored after that.
+    pub async fn record_bash(&self, execution: BashExecution) -> Result<Option<String>> {
+        self.ask(|reply| Command::RecordBash { execution, reply }).await
+    }
+
+    /// Changes what the model sees of an entry on the path from the next request on: `null` leaves it out, `{content}`
+    /// replaces its content (S76). What is stored stays. Returns the id of the edit's entry.
+    ///
+    /// Errors: `invalid_replacement`, `entry_not_found`, `not_on_active_branch`, `not_editable`, `read_only`.
+    pub async fn edit_context(&self, entry_id: &str, replacement: Value) -> Result<String> {
+        let target = entry_id.to_owned();
+        self.ask(|reply| Command::EditContext { target, replacement, reply }).await
+    }
+
+    /// How full the model's context is (S261). Reads the context, so it is not for every event.
+    ///
+    /// Errors: `storage_failed`.
+    pub async fn context_usage(&self) -> Result<ContextUsage> {
+        let (tree, leaf) = (self.tree(), self.leaf());
+        let model = self.state().model.and_then(|name| self.inner.engine.model(&name).ok());
+        let window = model.map(|model| model.context_window);
+        self.inner.engine.blocking(move || Ok(estimate::context_usage(&tree.context(leaf.as_deref())?, window))).await
+    }
+
+    /// Counts and costs of the whole session, all branches (S114). Reads every entry.
+    ///
+    /// Errors: `storage_failed`.
+    pub async fn stats(&self) -> Result<SessionStats> {
+        let tree = self.tree();
+        let read = move || {
+            let mut stats = SessionStats::default();
+            for entry in tree.entries() {
+                stats.add(&entry?.value());
+            }
+            Ok(stats)
+        };
+        self.inner.engine.blocking(read).await
+    }
+
+    /// The user messages that [`fork`](Session::fork) can go before: of all branches, in file order, those with a text
+    /// (S183).
+    ///
+    /// Errors: `storage_failed`.
+    pub async fn fork_messages(&self) -> Result<Vec<ForkMessage>> {
+        let tree = self.tree();
+        let read = move || {
+            let structure = tree.structure();
+            let mut messages = Vec::new();
+            for node in 0..structure.len() as u32 {
+                if structure.kind(node) != EntryKind::Message(Role::User) {
+                    continue;
+                }
+                let entry_id = structure.id(node);
+                let text = tree.entry(&entry_id)?.and_then(|entry| entry.message()).map(|message| message.text(""));
+                messages.extend(text.filter(|text| !text.is_empty()).map(|text| ForkMessage { entry_id, text }));
+            }
+            Ok(messages)
+        };
+        self.inner.engine.blocking(read).await
     }
 
     /// Aborts what runs, ends the session and releases its file; returns when that is done. Idempotent.

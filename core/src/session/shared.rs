@@ -27,6 +27,17 @@ pub(crate) struct Shared {
 struct Status {
     state: SessionState,
     activity: Option<CancellationToken>,
+    /// The part of the activity that can be cancelled alone.
+    step: Option<(Step, CancellationToken)>,
+}
+
+/// A part of an activity that can be cancelled without the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The wait before a request is repeated.
+    RetryWait,
+    /// A compaction, or the summary of a branch that is left.
+    Summary,
 }
 
 /// The phase and how many activities there were, so that a wait for one does not wait for the next.
@@ -47,7 +58,7 @@ impl Shared {
             tree,
             close: CancellationToken::new(),
             choices,
-            status: Mutex::new(Status { state, activity: None }),
+            status: Mutex::new(Status { state, activity: None, step: None }),
             phase: watch::Sender::new(phase),
         }
     }
@@ -103,6 +114,20 @@ impl Shared {
         drop(status);
         self.hub.close();
         self.phase.send_modify(|turnover| turnover.phase = Phase::Closed);
+    }
+
+    /// A step begins or, with `None`, is over.
+    pub(crate) fn step(&self, step: Option<(Step, CancellationToken)>) {
+        self.status().step = step;
+    }
+
+    /// Cancels the step if it is this one.
+    pub(crate) fn cancel_step(&self, wanted: Step) {
+        if let Some((step, token)) = &self.status().step
+            && *step == wanted
+        {
+            token.cancel();
+        }
     }
 
     /// Signals the running activity, if there is one, and says which it was.

@@ -5,6 +5,7 @@
 pub mod compare;
 pub mod report;
 pub mod session;
+pub mod traces;
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +36,9 @@ fn run_folder(folder: &Path, report: &mut Report) -> Result<(), String> {
         let cases = session::find(&candidate)?;
         for case in &cases {
             session::run(case, report);
+        }
+        for case in &traces::find(&candidate)? {
+            traces::run(case, report);
         }
     }
     Ok(())

@@ -13,6 +13,8 @@ pub enum Outcome {
     Different(Vec<&'static str>),
     /// Not what was expected.
     Failed(Vec<Mismatch>),
+    /// The case needs something optional that is not there.
+    Skipped(&'static str),
 }
 
 /// Results of all cases of a run.
@@ -22,6 +24,8 @@ pub struct Report {
     pub passed: usize,
     /// Cases that failed.
     pub failed: usize,
+    /// Cases that need something optional.
+    pub skipped: usize,
     text: String,
 }
 
@@ -42,6 +46,10 @@ impl Report {
                     let _ = writeln!(self.text, "different on purpose: {name}: {id}: {reason}");
                 }
             }
+            Outcome::Skipped(reason) => {
+                self.skipped += 1;
+                let _ = writeln!(self.text, "skipped: {name}: {reason}");
+            }
             Outcome::Failed(mismatches) => {
                 self.failed += 1;
                 let _ = writeln!(self.text, "FAILED {name}: {title}");
@@ -59,7 +67,7 @@ impl Report {
 
     /// Number of cases.
     pub fn total(&self) -> usize {
-        self.passed + self.failed
+        self.passed + self.failed + self.skipped
     }
 
     /// Everything to print, without the last line.

@@ -180,8 +180,9 @@ impl Playing {
 
     async fn begin(&mut self) -> StreamEvent {
         let waited = self.pause(self.pace.delay).await;
-        let message = start(&self.request);
+        let mut message = start(&self.request);
         if let (true, Some(error)) = (waited, &self.reply.immediate_error) {
+            message.set("usage", self.usage.to_value());
             return StreamEvent::Done(ended(message, "error", Some(error)));
         }
         self.message = Some(message.clone());
