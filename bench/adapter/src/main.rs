@@ -1,8 +1,9 @@
 //! Our participant in the benchmark: `branchline-bench-adapter <case> '<params JSON>'` prints one JSON line, with the same
-//! cases, parameters and `check` facts as `bench/adapters/pi/session.mjs` (see `bench/README.md` for the contract).
+//! cases, parameters and `check` facts as `bench/adapters/pi/` (see `bench/README.md` for the contract).
 #![allow(clippy::print_stdout)] // the answer goes to stdout
 
 mod session;
+mod tools;
 
 use serde_json::{Value, json};
 use std::io::Write;
@@ -15,7 +16,9 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let case = args.next().unwrap_or_default();
     let params = args.next().unwrap_or_else(|| "{}".to_owned());
-    let answer = serde_json::from_str(&params).map_err(Into::into).and_then(|params| session::run(&case, &params));
+    let answer = serde_json::from_str(&params)
+        .map_err(Into::into)
+        .and_then(|params| tools::run(&case, &params).unwrap_or_else(|| session::run(&case, &params)));
     let ok = answer.is_ok();
     let mut answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
     answer["case"] = json!(case);

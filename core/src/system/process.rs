@@ -13,11 +13,11 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use super::process_tree::signal_tree;
-use super::spawn::{self, Code, Program};
+use super::process_tree::ProcessTree;
+use super::spawn::{self, Code, Program, Spawned};
 use super::wake_fd::WakeFd;
 
 /// Time between asking a process tree to end and ending it.
@@ -161,39 +161,32 @@ fn drain(reader: &mut PipeReader, buffer: &mut [u8], output: &mut impl FnMut(&[u
 /// A command that runs, or has ended and is not collected. Dropping it kills its tree: nothing is left behind on any
 /// path.
 struct Running {
-    pid: Pid,
+    process: Spawned,
+    tree: ProcessTree,
     exited_at: Option<Instant>,
     collected: bool,
-    #[cfg(target_os = "linux")]
-    pidfd: Option<OwnedFd>,
 }
 
 impl Running {
-    fn new(pid: Pid) -> Running {
-        Running {
-            pid,
-            exited_at: None,
-            collected: false,
-            #[cfg(target_os = "linux")]
-            pidfd: rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok(),
-        }
+    fn new(process: Spawned) -> Running {
+        Running { tree: ProcessTree::new(process.pid), process, exited_at: None, collected: false }
     }
 
     /// When the leader was seen to have ended. It is not collected by this.
     fn exited_at(&mut self) -> Option<Instant> {
-        if self.exited_at.is_none() && spawn::wait(self.pid, false).is_some() {
+        if self.exited_at.is_none() && self.process.has_ended() {
             self.exited_at = Some(Instant::now());
         }
         self.exited_at
     }
 
-    fn signal(&self, signal: Signal) {
-        signal_tree(self.pid, signal);
+    fn signal(&mut self, signal: Signal) {
+        self.tree.signal(signal);
     }
 
     fn collect(mut self) -> Option<Code> {
         self.collected = true;
-        spawn::wait(self.pid, true).flatten()
+        self.process.collect()
     }
 
     /// Waits for output, the end of the process, a cancellation, or the time.
@@ -212,8 +205,7 @@ impl Running {
             fds.push(PollFd::from_borrowed_fd(cancel.as_fd(), PollFlags::IN));
         }
         let mut ask = self.exited_at.is_none();
-        #[cfg(target_os = "linux")]
-        if let Some(pidfd) = self.pidfd.as_ref().filter(|_| ask) {
+        if let Some(pidfd) = self.process.pidfd.as_ref().filter(|_| ask) {
             fds.push(PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN));
             ask = false;
         }
@@ -232,7 +224,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         if !self.collected {
             self.signal(Signal::KILL);
-            let _ = spawn::wait(self.pid, true);
+            self.process.collect();
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Starting a process that belongs to nobody else, and waiting for it.
 //!
-//! Hazard: a library shares its process with the host. The host may ignore SIGCHLD (then the kernel forgets exit codes),
-//! collect every child in a handler (then ours are gone), block or ignore signals (children inherit that), or hold
-//! descriptors without close-on-exec (children would keep them open). On Linux the process is therefore made by `clone`
-//! *without an exit signal*: the kernel then neither tells the host of its end nor forgets it, and only a wait with
-//! `__WALL` finds it. In the child, signals go back to their defaults and every other descriptor closes on exec.
-//! Elsewhere, and where `clone` is forbidden, it is an ordinary child with the same resets.
+//! Hazard: a library shares its process with the host. The host may ignore SIGCHLD or collect every child itself (then
+//! exit codes are gone), block or ignore signals (children inherit that), or hold descriptors without close-on-exec
+//! (children would keep them open). On Linux the process is therefore made by `clone`, the way `posix_spawn` does it, with
+//! a pidfd from the first moment: that tells its end whoever collects it, and since Linux 6.15 also its code. In the
+//! child, signals go back to their defaults and every other descriptor closes on exec. Elsewhere, and where `clone` is
+//! forbidden, it is a fork with the same resets.
 
 use std::ffi::{CString, OsString};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
@@ -33,14 +33,21 @@ pub(crate) struct Program {
 /// How a process ended: its code, or `128 + n` when signal `n` killed it.
 pub(crate) type Code = i32;
 
+/// A process that runs, or has ended and is not collected.
+pub(crate) struct Spawned {
+    pub(crate) pid: Pid,
+    /// Readable once it has ended. `None` where there is no such thing.
+    pub(crate) pidfd: Option<OwnedFd>,
+}
+
 #[cfg(target_os = "linux")]
 const ANY_CHILD: c_int = libc::__WALL;
 #[cfg(not(target_os = "linux"))]
 const ANY_CHILD: c_int = 0;
 
 /// Starts a program in a session and process group of its own, without input, with stdout and stderr going to `output`.
-/// The caller collects it with [`wait`].
-pub(crate) fn spawn(program: &Program, output: OwnedFd) -> io::Result<Pid> {
+/// The caller [collects](Spawned::collect) it.
+pub(crate) fn spawn(program: &Program, output: OwnedFd) -> io::Result<Spawned> {
     let input = std::fs::File::open("/dev/null")?;
     // Above the three standard ones, so that copying to those overwrites neither, even in a host that closed them.
     let high = |fd: RawFd| -> io::Result<OwnedFd> {
@@ -104,18 +111,20 @@ fn last_signal() -> c_int {
 
 impl Start {
     #[cfg(target_os = "linux")]
-    fn run(&self) -> io::Result<Pid> {
+    fn run(&self) -> io::Result<Spawned> {
         const STACK: usize = 64 * 1024;
         let mut stack = Vec::<u128>::with_capacity(STACK / size_of::<u128>());
         // SAFETY: one past the end of the allocation, which is aligned to 16 bytes: where a stack that grows down begins.
         let top = unsafe { stack.as_mut_ptr().add(stack.capacity()) };
+        let mut pidfd: c_int = -1;
         // No handler of the host may run in the child, which shares its memory.
         let blocked = BlockedSignals::new();
         // SAFETY: with CLONE_VFORK this thread waits until the child has left this memory by `exec` or `_exit`, so
         // `self`, what it points to and the stack outlive the child's use of them. `in_child` is safe to call there.
         let pid = unsafe {
             let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
-            libc::clone(in_child, top.cast(), libc::CLONE_VM | libc::CLONE_VFORK, argument)
+            let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
+            libc::clone(in_child, top.cast(), flags, argument, &raw mut pidfd)
         };
         let failed = io::Error::last_os_error();
         drop(blocked);
@@ -124,22 +133,25 @@ impl Start {
             return self.fork();
         }
         let pid = Pid::from_raw(pid).ok_or(failed)?;
+        // SAFETY: the kernel made this descriptor for us; nobody else knows it. One from before Linux 5.2 makes none.
+        let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
+        let spawned = Spawned { pid, pidfd };
         match self.error.load(Ordering::Acquire) {
-            0 => Ok(pid),
+            0 => Ok(spawned),
             error => {
-                let _ = wait(pid, true);
+                spawned.collect();
                 Err(io::Error::from_raw_os_error(error))
             }
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn run(&self) -> io::Result<Pid> {
+    fn run(&self) -> io::Result<Spawned> {
         self.fork()
     }
 
     /// The same with `fork`, after which the child tells its failure by a code only.
-    fn fork(&self) -> io::Result<Pid> {
+    fn fork(&self) -> io::Result<Spawned> {
         let blocked = BlockedSignals::new();
         // SAFETY: the child calls only what is allowed after a fork of a process with threads.
         let pid = unsafe { libc::fork() };
@@ -151,7 +163,53 @@ impl Start {
         if pid < 0 {
             return Err(failed);
         }
-        Pid::from_raw(pid).ok_or(failed)
+        let pid = Pid::from_raw(pid).ok_or(failed)?;
+        #[cfg(target_os = "linux")]
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok();
+        #[cfg(not(target_os = "linux"))]
+        let pidfd = None;
+        Ok(Spawned { pid, pidfd })
+    }
+}
+
+impl Spawned {
+    /// Whether it has ended. It is not collected by this.
+    pub(crate) fn has_ended(&self) -> bool {
+        wait(self.pid, false).is_some()
+    }
+
+    /// Waits for its end, collects it and tells its code, if anyone knows that.
+    pub(crate) fn collect(&self) -> Option<Code> {
+        wait(self.pid, true).flatten().or_else(|| self.code_of_collected())
+    }
+
+    /// The code of a process that someone else collected, or that the kernel did because SIGCHLD is ignored.
+    #[cfg(target_os = "linux")]
+    fn code_of_collected(&self) -> Option<Code> {
+        /// `struct pidfd_info` in its first version.
+        #[repr(C)]
+        struct Info {
+            mask: u64,
+            others: [u32; 13],
+            exit_code: i32,
+        }
+        const EXIT: u64 = 1 << 3;
+        /// `_IOWR(0xFF, 11, struct pidfd_info)`
+        const GET_INFO: u32 = 3 << 30 | (size_of::<Info>() as u32) << 16 | 0xff << 8 | 11;
+        let pidfd = self.pidfd.as_ref()?;
+        let mut info = Info { mask: EXIT, others: [0; 13], exit_code: 0 };
+        // SAFETY: the kernel writes at most as many bytes as the request's number says the structure has.
+        let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
+        if result < 0 || info.mask & EXIT == 0 {
+            return None;
+        }
+        let status = info.exit_code;
+        Some(if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn code_of_collected(&self) -> Option<Code> {
+        None
     }
 }
 
@@ -163,10 +221,8 @@ extern "C" fn in_child(start: *mut c_void) -> c_int {
     unsafe {
         let start = &*start.cast::<Start>();
         libc::setsid();
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = libc::SIG_DFL;
         for signal in 1..=start.last_signal {
-            libc::sigaction(signal, &raw const action, ptr::null_mut());
+            default_action(signal);
         }
         let fail = |start: &Start| {
             start.error.store(errno(), Ordering::Release);
@@ -186,6 +242,25 @@ extern "C" fn in_child(start: *mut c_void) -> c_int {
         fail(start);
     }
     127
+}
+
+/// Makes a signal do what it does in a fresh process.
+fn default_action(signal: c_int) {
+    // SAFETY: the action is plain data, all zero, which is the default action without flags, in the kernel's form too.
+    unsafe {
+        // Not the C library's function: that leaves out the signals it uses itself, though they may be ignored as well.
+        #[cfg(target_os = "linux")]
+        {
+            let action = [0usize; 16];
+            libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), ptr::null_mut::<c_void>(), 8usize);
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(signal, &raw const action, ptr::null_mut());
+        }
+    }
 }
 
 /// Marks every descriptor but the standard ones. The table is the child's own copy.
@@ -230,7 +305,7 @@ impl Drop for BlockedSignals {
 
 /// Whether a process has ended, and how, without collecting it; with `collect` waits for its end and collects it. The
 /// inner `None` is a process whose code someone else took.
-pub(crate) fn wait(pid: Pid, collect: bool) -> Option<Option<Code>> {
+fn wait(pid: Pid, collect: bool) -> Option<Option<Code>> {
     let flags = if collect { libc::WEXITED } else { libc::WEXITED | libc::WNOWAIT | libc::WNOHANG };
     loop {
         // SAFETY: `info` is plain data that the call fills; its fields are read only as `waitid` sets them for a child.

@@ -138,7 +138,9 @@ pub(super) fn walk<V: Visit>(
     for (key, level) in walker.unlisted(&level) {
         let entry = Entry { key, kind: FileKind::File };
         if rules.allows(&level, &entry.path(&root.real), false) {
-            walker.offer(vec![entry], Vec::new());
+            visit.listed(std::slice::from_ref(&entry), &walker.bound);
+            let files = if V::FILES { vec![entry] } else { Vec::new() };
+            walker.offer(files, Vec::new());
         }
     }
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MAX_THREADS);
@@ -257,9 +259,12 @@ impl<V: Visit> Walker<'_, V> {
     /// Lists a directory: tells the visitor and adds jobs for what is in it.
     fn list(&self, directory: &[u8], above: &Arc<Level>) -> io::Result<()> {
         let inside = relative(directory);
-        let inside = OsStr::from_bytes(&inside);
-        let listed = self.source.list(&self.root.given.join(inside), self.cancel)?;
-        let mut child = self.root.real.join(inside);
+        let below = |root: &Path| match inside.is_empty() {
+            true => root.to_path_buf(),
+            false => root.join(OsStr::from_bytes(&inside)),
+        };
+        let listed = self.source.list(&below(&self.root.given), self.cancel)?;
+        let mut child = below(&self.root.real);
         let level = self.rules.level(above, &child, &listed, self.source);
         let mut entries = Vec::with_capacity(listed.len());
         for (name, kind) in listed {

@@ -70,8 +70,10 @@ impl Source {
 
     /// What a path leads to, links followed.
     pub(super) fn kind(&self, path: &Path) -> io::Result<FileKind> {
-        if self.replaced.contains(path) {
-            return self.runtime.block_on(self.operations.files.metadata(path)).map(|it| it.kind);
+        match &self.replaced {
+            Replaced::All => return self.runtime.block_on(self.operations.files.metadata(path)).map(|it| it.kind),
+            Replaced::Files(files) if files.iter().any(|file| file == path) => return Ok(FileKind::File),
+            _ => {}
         }
         fs::metadata(path).map(|it| local::kind(it.file_type()))
     }
