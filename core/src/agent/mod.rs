@@ -6,6 +6,7 @@
 pub mod call_id;
 pub mod classify;
 mod gauge;
+mod hooks;
 mod partial;
 mod projection;
 mod recovery;
@@ -17,6 +18,7 @@ mod toolset;
 pub mod transform;
 mod turn;
 
+pub use hooks::{Decision, HookFuture, HookedCall, ResultChange, ToolHook};
 pub(crate) use projection::{Projection, Response};
 pub(crate) use recovery::Recovery;
 pub(crate) use system_prompt::SystemPrompt;

@@ -11,8 +11,9 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::grace_over;
+use super::hooks::{HookedCall, ToolHook, after_all};
 use crate::error::Result;
-use crate::message::{JsonObject, Message, StopReason, ToolResultMessage};
+use crate::message::{Message, StopReason, ToolResultMessage};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
 use crate::tools::validate::validate;
@@ -58,7 +59,7 @@ impl Outcome {
 struct Accepted {
     index: usize,
     tool: Arc<dyn Tool>,
-    arguments: JsonObject,
+    call: HookedCall,
 }
 
 /// A call that has ended.
@@ -78,17 +79,24 @@ enum Step {
 /// Runs calls on a task of their own, so that a tool that blocks its thread does not block the session. They share the
 /// task: what they start in one order they start, and when equally fast end, in that order. Dropping the set gives up
 /// what still runs.
-fn spawn_batch(calls: Vec<(usize, Arc<dyn Tool>, ToolCall)>) -> (JoinSet<()>, Receiver<Ended>) {
+fn spawn_batch(
+    calls: Vec<(usize, Arc<dyn Tool>, ToolCall, HookedCall)>,
+    hooks: Vec<Arc<dyn ToolHook>>,
+) -> (JoinSet<()>, Receiver<Ended>) {
     let (sender, ends) = async_channel::bounded(calls.len().max(1));
     let mut task = JoinSet::new();
     task.spawn(async move {
         let mut running: FuturesUnordered<_> = calls
             .into_iter()
-            .map(|(index, tool, call)| async move {
-                let begun = Instant::now();
-                let result = AssertUnwindSafe(async move { tool.execute(call).await }).catch_unwind().await;
-                let panicked = || ToolError::new("The tool failed inside the program that provides it.");
-                Ended { index, result: result.unwrap_or_else(|_| Err(panicked())), duration_ms: elapsed_ms(begun) }
+            .map(|(index, tool, call, hooked)| {
+                let hooks = hooks.clone();
+                async move {
+                    let begun = Instant::now();
+                    let result = caught(async move { tool.execute(call).await }).await;
+                    let duration_ms = elapsed_ms(begun);
+                    let result = caught(async move { after_all(&hooks, &hooked, result).await }).await;
+                    Ended { index, result, duration_ms }
+                }
             })
             .collect();
         while let Some(ended) = running.next().await {
@@ -98,9 +106,17 @@ fn spawn_batch(calls: Vec<(usize, Arc<dyn Tool>, ToolCall)>) -> (JoinSet<()>, Re
     (task, ends)
 }
 
+/// A panic of a tool or hook is an error of its call.
+async fn caught(
+    work: impl Future<Output = std::result::Result<ToolResult, ToolError>>,
+) -> std::result::Result<ToolResult, ToolError> {
+    let panicked = |_| Err(ToolError::new("The tool failed inside the program that provides it."));
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(panicked)
+}
+
 impl Actor {
     /// Runs the calls of a response and stores their results.
-    pub(super) async fn run_tools(&mut self, response: &Message) -> Result<Batch> {
+    pub(super) async fn run_tools(&mut self, response: &Arc<Message>) -> Result<Batch> {
         let stop = response.stop_reason();
         if matches!(stop, Some(StopReason::Error | StopReason::Aborted)) {
             return Ok(Batch { results: Vec::new(), more: false });
@@ -120,14 +136,19 @@ impl Actor {
                 .filter_map(|call| self.tools.find(&call.name))
                 .any(|tool| tool.definition().mode == ExecutionMode::Sequential);
         let (results, terminate) = match sequential {
-            true => self.one_by_one(&calls, stop == Some(StopReason::Length)).await?,
-            false => self.together(&calls).await?,
+            true => self.one_by_one(response, &calls, stop == Some(StopReason::Length)).await?,
+            false => self.together(response, &calls).await?,
         };
         let more = !results.is_empty() && !terminate;
         Ok(Batch { results, more })
     }
 
-    async fn one_by_one(&mut self, calls: &[Call], cut_off: bool) -> Result<(Vec<Arc<Message>>, bool)> {
+    async fn one_by_one(
+        &mut self,
+        response: &Arc<Message>,
+        calls: &[Call],
+        cut_off: bool,
+    ) -> Result<(Vec<Arc<Message>>, bool)> {
         let mut results = Vec::with_capacity(calls.len());
         let mut terminate = true;
         for (index, call) in calls.iter().enumerate() {
@@ -137,7 +158,7 @@ impl Actor {
                 true => Err(Outcome::refused(
                     "Not executed: the response hit the output limit, so this call may be incomplete. Issue it again.",
                 )),
-                false => self.prepare(index, call),
+                false => self.prepare(response, index, call).await,
             };
             match prepared {
                 Ok(accepted) => self.execute(calls, vec![accepted], &mut outcomes).await,
@@ -150,12 +171,12 @@ impl Actor {
         Ok((results, terminate))
     }
 
-    async fn together(&mut self, calls: &[Call]) -> Result<(Vec<Arc<Message>>, bool)> {
+    async fn together(&mut self, response: &Arc<Message>, calls: &[Call]) -> Result<(Vec<Arc<Message>>, bool)> {
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
         let mut accepted = Vec::with_capacity(calls.len());
         for (index, call) in calls.iter().enumerate() {
             self.call_starts(call).await;
-            match self.prepare(index, call) {
+            match self.prepare(response, index, call).await {
                 Ok(ready) => accepted.push(ready),
                 Err(outcome) => self.call_ends(call, outcome, &mut outcomes[index]).await,
             }
@@ -171,8 +192,13 @@ impl Actor {
         Ok((results, terminate))
     }
 
-    /// Finds the tool and checks the arguments (S214, S217).
-    fn prepare(&self, index: usize, call: &Call) -> std::result::Result<Accepted, Outcome> {
+    /// Finds the tool, checks the arguments and asks the hooks (S214, S217, S218).
+    async fn prepare(
+        &mut self,
+        response: &Arc<Message>,
+        index: usize,
+        call: &Call,
+    ) -> std::result::Result<Accepted, Outcome> {
         if self.aborted() {
             return Err(Outcome::aborted());
         }
@@ -183,9 +209,18 @@ impl Actor {
         if let Some(error) = &call.args_error {
             return Err(Outcome::refused(format!("Invalid arguments for tool \"{name}\": {error}")));
         }
-        match validate(name, &tool.definition().parameters, &call.args) {
-            Ok(arguments) => Ok(Accepted { index, tool, arguments }),
-            Err(problem) => Err(Outcome::refused(problem)),
+        let arguments = validate(name, &tool.definition().parameters, &call.args).map_err(Outcome::refused)?;
+        let mut call = HookedCall {
+            session_id: self.shared.id.to_string(),
+            id: call.id.to_string(),
+            name: name.to_string(),
+            arguments,
+            response: response.clone(),
+            cancel: self.token(),
+        };
+        match self.before_all(&mut call).await {
+            Ok(()) => Ok(Accepted { index, tool, call }),
+            Err(result) => Err(Outcome { result: Arc::new(result), duration_ms: None }),
         }
     }
 
@@ -208,7 +243,7 @@ impl Actor {
         let token = self.token();
         let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
         let mut running = Vec::with_capacity(accepted.len());
-        for Accepted { index, tool, arguments } in accepted {
+        for Accepted { index, tool, call: hooked } in accepted {
             if token.is_cancelled() {
                 self.call_ends(&calls[index], Outcome::aborted(), &mut outcomes[index]).await;
                 continue;
@@ -216,7 +251,7 @@ impl Actor {
             let call = ToolCall {
                 id: calls[index].id.to_string(),
                 name: calls[index].name.to_string(),
-                arguments,
+                arguments: hooked.arguments.clone(),
                 cwd: self.shared.cwd.clone(),
                 operations: self.engine.options.operations.clone(),
                 session_id: self.shared.id.to_string(),
@@ -224,11 +259,11 @@ impl Actor {
                 cancel: token.clone(),
                 progress: Progress { call: index, sender: sender.clone() },
             };
-            running.push((index, tool, call));
+            running.push((index, tool, call, hooked));
         }
         let begun = Instant::now();
         let mut waiting: Vec<usize> = running.iter().map(|(index, ..)| *index).collect();
-        let (task, ends) = spawn_batch(running);
+        let (task, ends) = spawn_batch(running, self.shared.choices_made().hooks.clone());
         while !waiting.is_empty() {
             let token = token.clone();
             let step = self

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::actor::Actor;
 use super::options::{Phase, SessionOptions, SessionState};
 use super::{Session, Shared};
-use crate::agent::{Projection, SystemState, Toolset};
+use crate::agent::{Projection, SystemState, ToolHook, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::Model;
@@ -29,6 +29,7 @@ pub(crate) struct Choices {
     pub(crate) thinking_level: Option<String>,
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
+    pub(crate) hooks: Vec<Arc<dyn ToolHook>>,
     pub(crate) system_prompt: Option<String>,
     pub(crate) settings: Settings,
     pub(crate) durability: Durability,
@@ -42,6 +43,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         thinking_level: options.thinking_level.clone(),
         tools: options.tools.clone(),
         custom_tools: options.custom_tools.clone(),
+        hooks: options.tool_hooks.clone(),
         system_prompt: options.system_prompt.clone(),
         settings: options.settings.clone().unwrap_or_else(|| engine.options.settings.clone()),
         durability: options.durability,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Session;
+use crate::agent::ToolHook;
 use crate::resources::settings::Settings;
 use crate::tools::Tool;
 use crate::tree::{Durability, Storage};
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub tools: Option<Vec<String>>,
     /// Tools of this session alone, besides those of its engine.
     pub custom_tools: Vec<Arc<dyn Tool>>,
+    /// Asked about every tool call, in this order (S218, S220).
+    pub tool_hooks: Vec<Arc<dyn ToolHook>>,
     /// Replaces the built-in system prompt (S300).
     pub system_prompt: Option<String>,
     /// Settings (S281); `None` is the engine's. Nothing is read from a settings file unless the host does so, see
@@ -66,6 +69,7 @@ impl SessionOptions {
             thinking_level: None,
             tools: None,
             custom_tools: Vec::new(),
+            tool_hooks: Vec::new(),
             system_prompt: None,
             settings: None,
             durability: Durability::default(),
@@ -125,6 +129,12 @@ impl SessionOptions {
     /// Adds one of the [`custom_tools`](Self::custom_tools).
     pub fn custom_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.custom_tools.push(tool);
+        self
+    }
+
+    /// Adds one of the [`tool_hooks`](Self::tool_hooks).
+    pub fn tool_hook(mut self, hook: Arc<dyn ToolHook>) -> Self {
+        self.tool_hooks.push(hook);
         self
     }
 
