@@ -5,6 +5,7 @@
 #   make lint                 formatting, clippy, docs, drift of the header and of the type stubs
 #   make conformance DIR=…    any folder of conformance cases; ends with `N passed, 0 failed`
 #   make bench-tree           the session tree side by side with pi and with the physical limits
+#   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
 #   make header               writes include/branchline.h anew
 #   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
 
@@ -14,13 +15,13 @@ PY    := $(VENV)/bin/python
 DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
-.PHONY: help demo test lint conformance bench-tree header clean \
+.PHONY: help demo test lint conformance bench-tree bench-tools header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-abi test-python test-node test-crash test-interop lint-rust lint-header lint-python lint-node
 
 help:
-	@sed -n '2,10s/^# \{0,1\}//p' Makefile
+	@sed -n '2,11s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
@@ -118,6 +119,9 @@ bindings/node/.built: bindings/node/node_modules/.ready | need-rust
 
 bench-tree: need-rust need-python need-node
 	python3 bench/tree.py $(ARGS)
+
+bench-tools: need-rust need-python need-node
+	python3 bench/tools.py $(ARGS)
 
 clean:
 	rm -rf target build $(VENV) bindings/node/node_modules bench/data bench/results
