@@ -101,7 +101,7 @@ fn compacting_by_hand() {
     assert_eq!(block_on(session.compact(None)).unwrap_err().code().name(), "nothing_to_compact");
     say(&session, "first question");
     say(&session, "second question");
-    let before = types(&session);
+    let mut before = types(&session);
 
     // Aborted: nothing is stored. Meanwhile the session is not free, and commands are served.
     let theirs = session.clone();
@@ -115,13 +115,16 @@ fn compacting_by_hand() {
     ] {
         assert_eq!(refused.unwrap().code().name(), "compacting");
     }
+    let shell = BashExecution { command: "ls".into(), ..Default::default() };
+    assert!(block_on(session.record_bash(shell)).unwrap().is_some(), "nothing runs that it could disturb");
+    before.push("message".into());
     session.abort_summary();
     assert_eq!(compacting.join().unwrap().unwrap_err().code().name(), "cancelled");
     assert_eq!(types(&session), before);
 
     let made = block_on(session.compact(Some("tea"))).unwrap();
     assert_eq!(made.summary, "SUMMARY");
-    assert_eq!(made.tokens_before, 110, "what the last response reported");
+    assert_eq!(made.tokens_before, 111, "what the last response reported, and the shell run");
     let entry = session.tree().entry(&made.entry_id).unwrap().unwrap().value();
     assert_eq!((&entry["summary"], &entry["firstKeptEntryId"]), (&json!("SUMMARY"), &json!(made.first_kept_entry_id)));
     let asked = control.requests().pop().unwrap().messages[1].text("");

@@ -65,8 +65,8 @@ pub(crate) struct Activity {
     pub(crate) run_start: usize,
     /// The last response of the current run.
     pub(crate) last_response: Option<Response>,
-    /// Whether the session waits for subscribers that have no room.
-    paced: bool,
+    /// It has runs; else it is a compaction or navigation.
+    run: bool,
 }
 
 /// Tells everyone when the actor is gone, also by a panic or because it never ran.
@@ -202,6 +202,11 @@ impl Actor {
         self.activity.as_ref().map_or_else(|| self.shared.close.clone(), |activity| activity.token.clone())
     }
 
+    /// Whether a run is active; a compaction or navigation of an idle session is none.
+    pub(crate) fn is_running(&self) -> bool {
+        self.activity.as_ref().is_some_and(|activity| activity.run)
+    }
+
     pub(crate) fn aborted(&self) -> bool {
         self.activity.as_ref().is_some_and(|activity| activity.token.is_cancelled())
     }
@@ -222,8 +227,7 @@ impl Actor {
     /// Sends an event of a run, then waits until every subscriber has room. After an abort it does not wait: what is
     /// left to say then is little, and who aborted may be the one who should read. Outside of runs it never waits.
     pub(crate) async fn emit(&mut self, kind: EventKind) {
-        let paced = self.activity.as_ref().is_some_and(|activity| activity.paced);
-        if self.shared.hub.push(kind) || self.aborted() || !paced {
+        if self.shared.hub.push(kind) || self.aborted() || !self.is_running() {
             return;
         }
         let (shared, token) = (self.shared.clone(), self.token());
@@ -301,7 +305,7 @@ impl Actor {
             messages: Vec::new(),
             run_start: 0,
             last_response: None,
-            paced: phase == Phase::Running,
+            run: phase == Phase::Running,
         });
         self.shared.begin(phase, token);
         receiver

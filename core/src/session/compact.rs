@@ -34,10 +34,9 @@ impl Actor {
             Err(error) => Err(error),
         };
         self.compaction_end(CompactionReason::Manual, &result, false, "Compaction failed").await;
-        let held = self.store_all_held().await;
-        let held = held.and(self.sync_turn().await);
+        let synced = self.sync_turn().await;
         self.end_quietly();
-        held.and(result)
+        synced.and(result)
     }
 
     /// A compaction by itself. True if one was made; failures are told as events and stop nothing (S263).

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::actor::Actor;
 use super::event::EventKind;
-use super::options::{CustomMessage, Delivery, Phase};
+use super::options::{CustomMessage, Delivery};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{BashExecution, Message};
 use crate::system::clock::now_ms;
@@ -39,12 +39,12 @@ impl Actor {
     /// Takes a custom message that starts nothing. Returns its entry if it was stored at once (S238).
     pub(crate) fn send_custom(&mut self, message: CustomMessage, delivery: Delivery) -> Result<Option<String>> {
         let message = message.message()?;
-        let running = self.shared.state().phase == Phase::Running;
+        let running = self.is_running();
         match delivery {
             Delivery::NextTurn => self.next_turn.push(message),
             Delivery::Steer if running => self.pending.push_silently(true, message),
             Delivery::FollowUp if running => self.pending.push_silently(false, message),
-            _ if self.activity.is_some() => self.held.push(message),
+            Delivery::Store if running => self.held.push(message),
             _ => {
                 let message = Arc::new(message);
                 self.shared.hub.push(EventKind::MessageStart { message: message.clone() });
@@ -63,7 +63,7 @@ impl Actor {
             execution.timestamp = now_ms();
         }
         let message = execution.message();
-        if self.activity.is_some() {
+        if self.is_running() {
             self.held_bash.push(message);
             self.show();
             return Ok(None);

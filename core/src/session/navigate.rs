@@ -66,11 +66,10 @@ impl Actor {
         self.begin_step(Step::Summary);
         let summary = self.branch_summary(target, options).await;
         self.end_step();
-        let held = self.store_all_held().await;
-        let held = held.and(self.sync_turn().await);
+        let synced = self.sync_turn().await;
         self.end_quietly();
         let summary = summary?.filter(|summary| !summary.summary.is_empty());
-        held.map(|()| summary)
+        synced.map(|()| summary)
     }
 
     /// Reads the context at the leaf again.
