@@ -147,7 +147,7 @@ fn the_wire_form_of_events() {
         assert!(json.contains(&expected), "{expected}\n{}", json.join("\n"));
     }
     let end = json.iter().find(|line| line.starts_with(r#"{"type":"tool_execution_end""#)).unwrap();
-    let start = r#"{"type":"tool_execution_end","toolCallId":"c1","toolName":"read","result":{"content":[{"type":"text","text":"hi"}]},"isError":false,"durationMs":"#;
+    let start = r#"{"type":"tool_execution_end","toolCallId":"c1","toolName":"read","result":{"content":[{"type":"text","text":"hi"}],"structuredContent":"hi"},"isError":false,"durationMs":"#;
     assert!(end.starts_with(start), "{end}");
     // What ended is what was stored, byte for byte.
     let file = std::fs::read_to_string(session.path().unwrap()).unwrap();

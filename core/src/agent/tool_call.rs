@@ -16,8 +16,8 @@ use crate::error::Result;
 use crate::message::{Message, StopReason, ToolResultMessage};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
-use crate::tools::validate::validate;
-use crate::tools::{ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
+use crate::tools::image::ImageTarget;
+use crate::tools::{self, ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
 
 /// Updates that may wait for the session before tools wait.
 const PROGRESS_CAPACITY: usize = 32;
@@ -92,9 +92,12 @@ fn spawn_batch(
                 let hooks = hooks.clone();
                 async move {
                     let begun = Instant::now();
+                    let ready = tool.prepares_images() && hooks.is_empty();
+                    let target = call.images.clone();
                     let result = caught(async move { tool.execute(call).await }).await;
                     let duration_ms = elapsed_ms(begun);
                     let result = caught(async move { after_all(&hooks, &hooked, result).await }).await;
+                    let result = if ready { result } else { tools::fit_images(result, target).await };
                     Ended { index, result, duration_ms }
                 }
             })
@@ -209,7 +212,7 @@ impl Actor {
         if let Some(error) = &call.args_error {
             return Err(Outcome::refused(format!("Invalid arguments for tool \"{name}\": {error}")));
         }
-        let arguments = validate(name, &tool.definition().parameters, &call.args).map_err(Outcome::refused)?;
+        let arguments = tool.definition().check(&tool.prepare((*call.args).clone())).map_err(Outcome::refused)?;
         let mut call = HookedCall {
             session_id: self.shared.id.to_string(),
             id: call.id.to_string(),
@@ -254,6 +257,7 @@ impl Actor {
                 arguments: hooked.arguments.clone(),
                 cwd: self.shared.cwd.clone(),
                 operations: self.engine.options.operations.clone(),
+                images: self.image_target(),
                 session_id: self.shared.id.to_string(),
                 session_variables: self.session_variables(),
                 cancel: token.clone(),
@@ -297,6 +301,12 @@ impl Actor {
             }
         }
         drop(task); // with it whatever was given up
+    }
+
+    /// What the current model does with images (T102, T104).
+    fn image_target(&self) -> Option<ImageTarget> {
+        let model = self.model.as_ref()?;
+        Some(ImageTarget { model: model.id.clone(), accepted: model.images, resize: None })
     }
 
     async fn call_starts(&mut self, call: &Call) {

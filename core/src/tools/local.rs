@@ -4,10 +4,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::ToolError;
 use super::operations::{Access, DirEntry, FileKind, Metadata, Operation};
+use super::os_error::{os_error, os_error_without_path};
+use super::read::refuse_other_kinds;
+use super::replace_file::replace_file;
 
 fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Operation<T> {
     Box::pin(async move {
@@ -57,25 +61,11 @@ pub(super) fn read(path: &Path) -> Operation<Vec<u8>> {
 }
 
 pub(super) fn read_range(path: &Path, offset: u64, length: usize) -> Operation<Vec<u8>> {
-    with(path, move |path| {
-        let file = File::open(path)?;
-        let mut out = vec![0; length];
-        let mut filled = 0;
-        while filled < length {
-            match file.read_at(&mut out[filled..], offset + filled as u64) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        out.truncate(filled);
-        Ok(out)
-    })
+    with(path, move |path| read_at_most(&File::open(path)?, offset, length))
 }
 
 pub(super) fn write(path: &Path, content: Vec<u8>) -> Operation<()> {
-    with(path, move |path| fs::write(path, content))
+    with(path, move |path| replace_file(path, &content))
 }
 
 pub(super) fn access(path: &Path, access: Access) -> Operation<()> {
@@ -109,4 +99,34 @@ pub(super) fn read_dir(path: &Path) -> Operation<Vec<DirEntry>> {
 
 pub(super) fn real_path(path: &Path) -> Operation<PathBuf> {
     with(path, |path| fs::canonicalize(path))
+}
+
+/// Up to `most` bytes of an open file from a position on.
+pub(super) fn read_at_most(file: &File, from: u64, most: usize) -> io::Result<Vec<u8>> {
+    const STEP: usize = 1 << 20;
+    let mut out = Vec::new();
+    let mut filled = 0;
+    while filled < most {
+        out.resize(most.min(filled + STEP), 0);
+        match file.read_at(&mut out[filled..], from + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    out.truncate(filled);
+    Ok(out)
+}
+
+/// A whole file, if it is one: pipes and devices are refused, and not waited for.
+pub(super) fn read_regular(path: &Path) -> Result<Vec<u8>, ToolError> {
+    let known = fs::metadata(path).map_err(|error| os_error(&error, "open", path))?;
+    refuse_other_kinds(&facts(&known), path)?;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let mut file = opened.map_err(|error| os_error(&error, "open", path))?;
+    let mut out = Vec::with_capacity(known.len() as usize);
+    file.read_to_end(&mut out).map_err(|error| os_error_without_path(&error, "read"))?;
+    Ok(out)
 }

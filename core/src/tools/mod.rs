@@ -9,28 +9,49 @@ pub mod bash;
 mod bash_local;
 mod bash_output;
 pub mod bash_user;
+mod blank;
+mod coerce;
+pub mod diff;
+pub mod edit;
+mod edit_match;
+mod edit_text;
 pub mod environment;
 pub mod find;
+mod fold;
 pub mod grep;
 mod grep_search;
+pub mod image;
+mod image_codec;
+mod lenient_json;
+mod line_index;
 mod list_text;
 mod local;
 pub mod ls;
 mod ls_order;
+pub mod mutation_queue;
+mod number;
+mod offsets;
 pub mod operations;
 mod os_error;
 pub mod path;
 pub mod read;
+mod read_text;
+mod replace_file;
 mod tool;
+mod toolbox;
 pub mod truncate;
+#[doc(hidden)]
+pub mod units;
 mod utf8_stream;
 pub mod validate;
 mod walk;
 mod walk_rules;
 mod walk_source;
+pub mod write;
 
 pub use operations::Operations;
 pub use tool::{ExecutionMode, Progress, Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult};
+pub use toolbox::{CancelCall, PendingCall, Toolbox};
 
 use std::sync::Arc;
 
@@ -39,6 +60,8 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(read::ReadTool::new()),
         Arc::new(bash::BashTool::new()),
+        Arc::new(edit::EditTool::new()),
+        Arc::new(write::WriteTool::new()),
         Arc::new(grep::GrepTool::new()),
         Arc::new(find::FindTool::new()),
         Arc::new(ls::LsTool::new()),
@@ -59,4 +82,20 @@ async fn blocking<T: Send + 'static>(
         Ok(result) => result,
         Err(_) => Err(ToolError::new("The tool failed inside the library.")),
     }
+}
+
+/// Makes the images of a result fit (T16).
+pub(crate) async fn fit_images(
+    result: Result<ToolResult, ToolError>,
+    target: Option<image::ImageTarget>,
+) -> Result<ToolResult, ToolError> {
+    let mut result = result?;
+    if !image::has_images(&result) {
+        return Ok(result);
+    }
+    blocking(move || {
+        image::normalise(&mut result, target.as_ref());
+        Ok(result)
+    })
+    .await
 }

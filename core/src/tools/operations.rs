@@ -79,6 +79,11 @@ pub trait FileOperations: Send + Sync {
         local::real_path(path)
     }
 
+    /// The directory that `~` stands for.
+    fn home(&self) -> Option<PathBuf> {
+        std::env::home_dir()
+    }
+
     /// Which files are served from elsewhere than the local disk. For all others the tools may go to the disk directly,
     /// which is what makes a search of a hundred thousand files fast. Asked at least once for every call of a tool.
     ///
@@ -165,9 +170,10 @@ impl CommandOperations for LocalCommands {
 /// Which files are served from elsewhere than the local disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replaced {
-    /// None: every file is the one on disk.
+    /// None: every file is the one on disk, and is written there.
     None,
-    /// These, by absolute path: an editor's unsaved buffers. They need not exist on disk.
+    /// These, by absolute path: an editor's unsaved buffers. They need not exist on disk. Writing goes through
+    /// [`write`](FileOperations::write) for every file.
     Files(Vec<PathBuf>),
     /// All.
     All,

@@ -2,15 +2,33 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::ToolError;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+
+use super::operations::{Access, FileOperations};
+use super::{ToolCall, ToolError};
+
+/// The `path` argument of a call, as the model gave it.
+pub(super) fn argument(call: &ToolCall) -> Result<String, ToolError> {
+    let given = call.arguments.get("path").and_then(Value::as_str);
+    given.map(str::to_owned).ok_or_else(|| ToolError::new("path must be a string"))
+}
 
 /// Resolves a `path` argument against the working directory, in the steps of T20. The file need not exist.
+///
+/// Errors: a file URL that is none, or `~` when the home directory is not known.
 pub fn resolve(path: &str, cwd: &Path) -> Result<PathBuf, ToolError> {
+    resolve_with(path, cwd, std::env::home_dir())
+}
+
+/// Resolves like [`resolve`], with a home directory of the host's ([`home`](super::operations::FileOperations::home)).
+pub fn resolve_with(path: &str, cwd: &Path, home: Option<PathBuf>) -> Result<PathBuf, ToolError> {
     let path: String = path.chars().map(|c| if is_odd_space(c) { ' ' } else { c }).collect();
     let path = path.strip_prefix('@').unwrap_or(&path);
     if path == "~" || path.starts_with("~/") {
         let rest = path[1..].trim_start_matches('/');
-        return Ok(normalise(&home()?.join(rest)));
+        let home = home.ok_or_else(|| ToolError::new("the home directory is not known; use an absolute path"))?;
+        return Ok(normalise(&home.join(rest)));
     }
     match path.strip_prefix("file://") {
         Some(rest) => Ok(normalise(&file_url(rest)?)),
@@ -18,29 +36,49 @@ pub fn resolve(path: &str, cwd: &Path) -> Result<PathBuf, ToolError> {
     }
 }
 
-/// The path to read: the resolved one, or if there is nothing, the same name as screenshots and typographers spell it
-/// (T27, T29).
+/// The path to read: the resolved one, or if there is nothing, the same name as screenshots, typographers and other
+/// file systems spell it (T27–T30).
 pub fn existing_variant(path: PathBuf) -> PathBuf {
     if path.exists() {
         return path;
     }
-    let Some(text) = path.to_str() else { return path };
-    let variants = [narrow_space_before_meridiem(text), text.replace('\'', "\u{2019}")];
-    variants.into_iter().filter(|variant| variant != text).map(PathBuf::from).find(|it| it.exists()).unwrap_or(path)
+    variants(&path).into_iter().find(|variant| variant.exists()).unwrap_or(path)
+}
+
+/// The same for files that a host serves.
+pub(super) async fn existing_variant_of(files: &dyn FileOperations, path: PathBuf) -> PathBuf {
+    if files.access(&path, Access::Read).await.is_ok() {
+        return path;
+    }
+    for variant in variants(&path) {
+        if files.access(&variant, Access::Read).await.is_ok() {
+            return variant;
+        }
+    }
+    path
+}
+
+fn variants(path: &Path) -> Vec<PathBuf> {
+    let Some(text) = path.to_str() else { return Vec::new() };
+    let decomposed: String = text.nfd().collect();
+    let curly = |text: &str| text.replace('\'', "\u{2019}");
+    // Composed names last: no rule asks for them, but a model that saw a decomposed name means the same file.
+    let variants =
+        [narrow_space_before_meridiem(text), decomposed.clone(), curly(text), curly(&decomposed), text.nfc().collect()];
+    variants.into_iter().filter(|variant| variant != text).map(PathBuf::from).collect()
 }
 
 fn is_odd_space(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-fn home() -> Result<PathBuf, ToolError> {
-    std::env::home_dir().ok_or_else(|| ToolError::new("the home directory is not known; use an absolute path"))
-}
-
 /// What follows `file://`: an empty host or `localhost`, then a percent-encoded path (T24).
 fn file_url(rest: &str) -> Result<PathBuf, ToolError> {
     let invalid = || ToolError::new(format!("invalid file URL: file://{rest}"));
-    let path = rest.strip_prefix("localhost").unwrap_or(rest);
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+        return Err(invalid());
+    }
     let path = path.split(['?', '#']).next().unwrap_or_default();
     if !path.starts_with('/') {
         return Err(invalid());

@@ -1,30 +1,46 @@
-//! `read`: part of a text file, from a line on (T80–T91).
+//! `read`: part of a text file, from a line on, or an image (T80–T110).
 //!
-//! The file is read once in chunks: lines that cannot be shown are counted, not kept, so a file of any size takes
-//! bounded memory. Images are not recognised yet.
+//! A file is looked at in three steps: what it is, where the wanted lines are (`line_index` counts bytes, and remembers),
+//! and the few bytes that can be shown. Its size does not matter for memory.
 
 use std::fs::File;
-use std::io::Read;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::os_error::os_error;
-use super::truncate::{self, Limit, MAX_BYTES, MAX_LINES};
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path};
+use super::image::{self, ImageOptions, ImageTarget};
+use super::line_index::{Indexes, Lines};
+use super::operations::{Access, FileKind, FileOperations, Metadata};
+use super::os_error::{is_a_directory, os_error, os_error_without_path};
+use super::write::go_on;
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, local, path, read_text};
 
-const DESCRIPTION: &str = "Read a text file. Shows at most 2000 lines or 50 KB, whichever comes first; for a longer file \
-go on with offset and limit.";
+const DESCRIPTION: &str = "Read a file: text, or an image (PNG, JPEG, GIF, WebP, BMP), which is attached. Of a text at most \
+2000 lines or 50 KB are shown, whichever comes first; go on with offset and limit.";
+
+/// The most of an image file that is looked at.
+const MOST_IMAGE_BYTES: u64 = 256 << 20;
+/// A file served by a host is asked for in pieces of this size when it is larger.
+const PIECE: usize = 16 << 20;
 
 /// The tool.
 pub struct ReadTool {
     definition: ToolDefinition,
+    images: ImageOptions,
+    indexes: Indexes,
 }
 
 impl ReadTool {
     /// The tool with its standard definition.
     pub fn new() -> ReadTool {
+        ReadTool::with_images(ImageOptions::default())
+    }
+
+    /// The tool with its own way to treat images where the model says nothing about them.
+    pub fn with_images(images: ImageOptions) -> ReadTool {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -38,7 +54,7 @@ impl ReadTool {
         definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
         definition.snippet = Some("show a file, or part of it".to_owned());
         definition.guidelines = vec!["To look at a file use read; do not print it with a command.".to_owned()];
-        ReadTool { definition }
+        ReadTool { definition, images, indexes: Indexes::default() }
     }
 }
 
@@ -53,156 +69,149 @@ impl Tool for ReadTool {
         &self.definition
     }
 
+    fn prepares_images(&self) -> bool {
+        true
+    }
+
     fn execute(&self, call: ToolCall) -> ToolFuture {
+        let (images, indexes) = (self.images, self.indexes.clone());
         Box::pin(async move {
             let cancel = call.cancel.clone();
-            let reading = blocking(move || read(&call));
             tokio::select! {
                 biased;
-                // The read itself looks at the token too, and ends in its own time.
+                // What runs on another thread looks at the token too, and ends in its own time.
                 () = cancel.cancelled() => Err(ToolError::aborted()),
-                result = reading => result,
+                result = read(call, images, indexes) => result,
             }
         })
     }
 }
 
-fn read(call: &ToolCall) -> Result<ToolResult, ToolError> {
-    let given = call.arguments.get("path").and_then(Value::as_str);
-    let given = given.ok_or_else(|| ToolError::new("path must be a string"))?;
+/// What every step needs to know.
+struct Request {
+    given: String,
+    window: read_text::Window,
+    images: ImageOptions,
+    target: Option<ImageTarget>,
+    cancel: CancellationToken,
+}
+
+async fn read(call: ToolCall, images: ImageOptions, indexes: Indexes) -> Result<ToolResult, ToolError> {
+    let given = path::argument(&call)?;
     let number = |key: &str| call.arguments.get(key).and_then(Value::as_f64);
-    let start = number("offset").map_or(0, |offset| (offset.max(1.0) as usize) - 1);
-    let limit = number("limit").map(|limit| limit.max(0.0) as usize);
-    let path = path::existing_variant(path::resolve(given, &call.cwd)?);
-    let selection = select(&path, start, limit, &call.cancel)?;
-    show(given, &path, start, limit, &selection)
+    let window = read_text::Window::new(number("offset"), number("limit"));
+    let files = call.operations.files.clone();
+    let resolved = path::resolve_with(&given, &call.cwd, files.home())?;
+    let request = Request { given, window, images, target: call.images.clone(), cancel: call.cancel.clone() };
+    let replaced = files.replaced().await.map_err(|error| os_error(&error, "access", &resolved))?;
+    if !replaced.contains(&resolved) {
+        return blocking(move || request.local(&path::existing_variant(resolved), &indexes)).await;
+    }
+    let path = path::existing_variant_of(&*files, resolved).await;
+    let bytes = fetch(&*files, &path).await?;
+    blocking(move || request.bytes(bytes)).await
 }
 
-/// The wanted lines of a file, as far as they can be shown, and the totals.
-struct Selection {
-    kept: Vec<u8>,
-    /// Everything wanted was kept.
-    complete: bool,
-    /// Wanted lines and their bytes with the LFs between them.
-    lines: usize,
-    bytes: usize,
-    first_line: usize,
-    /// Lines of the whole file, the empty piece after a last LF included (T84).
-    total_lines: usize,
-    ends_with_break: bool,
-}
-
-fn select(path: &Path, start: usize, limit: Option<usize>, cancel: &CancellationToken) -> Result<Selection, ToolError> {
-    let mut file = File::open(path).map_err(|error| os_error(&error, "access", path))?;
-    let end = limit.map_or(usize::MAX, |limit| start.saturating_add(limit));
-    let mut out = Selection {
-        kept: Vec::new(),
-        complete: true,
-        lines: 0,
-        bytes: 0,
-        first_line: 0,
-        total_lines: 1,
-        ends_with_break: false,
-    };
-    let mut buffer = vec![0; 256 * 1024];
+/// The content of a file that a host serves.
+async fn fetch(files: &dyn FileOperations, path: &Path) -> Result<Vec<u8>, ToolError> {
+    files.access(path, Access::Read).await.map_err(|error| os_error(&error, "access", path))?;
+    // A buffer without a file behind it has no facts; it is read as it is.
+    let facts = files.metadata(path).await.ok();
+    if let Some(facts) = &facts {
+        refuse_other_kinds(facts, path)?;
+    }
+    let failed = |error: io::Error| os_error_without_path(&error, "read");
+    if facts.is_none_or(|facts| facts.size <= PIECE as u64) {
+        return files.read(path).await.map_err(failed);
+    }
+    let mut bytes = Vec::new();
     loop {
-        if cancel.is_cancelled() {
-            return Err(ToolError::aborted());
-        }
-        let length = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(os_error(&error, "read", path)),
-        };
-        out.take(&buffer[..length], start, end);
-    }
-    let last = out.total_lines.min(end);
-    out.lines = last.saturating_sub(start);
-    // A LF that follows the last wanted line was counted with it.
-    if out.total_lines > end && out.lines > 0 {
-        out.bytes -= 1;
-        if out.kept.len() > out.bytes {
-            out.kept.pop();
+        let piece = files.read_range(path, bytes.len() as u64, PIECE).await.map_err(failed)?;
+        let last = piece.len() < PIECE;
+        bytes.extend_from_slice(&piece);
+        if last {
+            return Ok(bytes);
         }
     }
-    out.ends_with_break = out.kept.last() == Some(&b'\n');
-    Ok(out)
 }
 
-impl Selection {
-    fn take(&mut self, mut data: &[u8], start: usize, end: usize) {
-        while !data.is_empty() {
-            let line = self.total_lines - 1;
-            if line < start || line >= end {
-                // Only the number of lines matters here.
-                let skip = if line < start { start - line } else { usize::MAX };
-                match memchr::memchr_iter(b'\n', data).take(skip).enumerate().last() {
-                    Some((count, at)) => {
-                        self.total_lines += count + 1;
-                        data = if count + 1 == skip { &data[at + 1..] } else { &[] };
-                    }
-                    None => data = &[],
+/// Only regular files are read: a pipe or device may never answer, or never end.
+pub(super) fn refuse_other_kinds(facts: &Metadata, path: &Path) -> Result<(), ToolError> {
+    let kind = match facts.kind {
+        FileKind::File => return Ok(()),
+        FileKind::Directory => return Err(is_a_directory("read")),
+        FileKind::Fifo => "a named pipe",
+        FileKind::Socket => "a socket",
+        FileKind::Device => "a device",
+        FileKind::Symlink | FileKind::Other => "not a regular file",
+    };
+    Err(ToolError::new(format!("EINVAL: it is {kind}, which cannot be read, read '{}'", path.display())))
+}
+
+impl Request {
+    fn local(&self, path: &Path, indexes: &Indexes) -> Result<ToolResult, ToolError> {
+        go_on(&self.cancel)?;
+        local::check_access(path, Access::Read).map_err(|error| os_error(&error, "access", path))?;
+        // Looked at before it is opened, since opening may already wait, and after, since it may be another by then.
+        let facts = std::fs::metadata(path).map_err(|error| os_error(&error, "access", path))?;
+        refuse_other_kinds(&local::facts(&facts), path)?;
+        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let file = File::options().read(true).custom_flags(flags).open(path);
+        let file = file.map_err(|error| os_error(&error, "open", path))?;
+        let facts = file.metadata().map_err(|error| os_error(&error, "open", path))?;
+        refuse_other_kinds(&local::facts(&facts), path)?;
+        let failed = |error: io::Error| os_error_without_path(&error, "read");
+        let start = local::read_at_most(&file, 0, image::DETECTION_BYTES).map_err(failed)?;
+        if let Some(mime) = image::detect(&start) {
+            if facts.len() > MOST_IMAGE_BYTES {
+                return Ok(self.image(&[], mime));
+            }
+            let bytes = local::read_at_most(&file, 0, MOST_IMAGE_BYTES as usize).map_err(failed)?;
+            return Ok(self.image(&bytes, mime));
+        }
+        let lines = Lines::of_file(file, &facts, indexes, &self.cancel)
+            .map_err(|error| if self.cancel.is_cancelled() { ToolError::aborted() } else { failed(error) })?;
+        self.text(lines)
+    }
+
+    fn bytes(&self, bytes: Vec<u8>) -> Result<ToolResult, ToolError> {
+        match image::detect(&bytes) {
+            Some(mime) => Ok(self.image(&bytes, mime)),
+            None => self.text(Lines::of_bytes(bytes)),
+        }
+    }
+
+    fn text(&self, mut lines: Lines) -> Result<ToolResult, ToolError> {
+        let mut result = read_text::show(&mut lines, &self.given, &self.window)?;
+        result.structured_content = result.content.first().map(|block| block["text"].clone());
+        Ok(result)
+    }
+
+    fn image(&self, bytes: &[u8], mime: &str) -> ToolResult {
+        let options = self.images.for_target(self.target.as_ref());
+        let mut result = match image::prepare(bytes, mime, &options) {
+            Ok(ready) => {
+                let mut note = format!("Read image file [{}]", ready.mime);
+                for hint in &ready.hints {
+                    note.push('\n');
+                    note.push_str(hint);
                 }
-                continue;
+                let block = json!({"type": "image", "data": ready.data, "mimeType": ready.mime});
+                let mut structured = block.clone();
+                structured["note"] = note.as_str().into();
+                let mut result = ToolResult::text(note);
+                result.content.push(block);
+                result.structured_content = Some(structured);
+                result
             }
-            let (piece, rest) = match memchr::memchr(b'\n', data) {
-                Some(at) => data.split_at(at + 1),
-                None => (data, &[][..]),
-            };
-            let broken = piece.last() == Some(&b'\n');
-            self.bytes += piece.len();
-            if line == start {
-                self.first_line += piece.len() - usize::from(broken);
+            Err(why) => {
+                let text = format!("Read image file [{mime}]\n[Image omitted: {why}.]");
+                ToolResult { structured_content: Some(text.as_str().into()), ..ToolResult::text(text) }
             }
-            // One line and one byte more than can be shown is enough to know that it was too much.
-            let room = (MAX_BYTES + 2).saturating_sub(self.kept.len());
-            if line - start <= MAX_LINES && room > 0 {
-                self.complete &= piece.len() <= room;
-                self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
-            } else {
-                self.complete = false;
-            }
-            self.total_lines += usize::from(broken);
-            data = rest;
+        };
+        if let Some(target) = self.target.as_ref().filter(|target| !target.accepted) {
+            result.details = Some(json!({"imageUnsupportedByModel": target.model}));
         }
+        result
     }
-}
-
-fn show(given: &str, path: &Path, start: usize, limit: Option<usize>, it: &Selection) -> Result<ToolResult, ToolError> {
-    let total = it.total_lines;
-    if start >= total {
-        let text = format!("Offset {} is beyond end of file ({total} lines total): {}", start + 1, path.display());
-        return Err(ToolError::new(text));
-    }
-    let text = String::from_utf8_lossy(&it.kept);
-    let mut shown = truncate::head(&text);
-    if !it.complete {
-        shown.total_lines = it.lines - usize::from(limit.is_none() && it.ends_with_break && it.lines > 0);
-        shown.total_bytes = it.bytes;
-        shown.truncated = true;
-    }
-    let (first, next) = (start + 1, start + shown.output_lines + 1);
-    if shown.first_line_exceeds_limit {
-        shown.total_bytes = it.bytes;
-        let size = truncate::size(it.first_line);
-        let text = format!(
-            "[Line {first} is {size}, exceeds 50.0KB limit. Use bash: sed -n '{first}p' {given} | head -c {MAX_BYTES}]"
-        );
-        return Ok(ToolResult { details: Some(json!({"truncation": shown.to_value()})), ..ToolResult::text(text) });
-    }
-    if shown.truncated {
-        let why = if shown.by == Some(Limit::Bytes) { " (50.0KB limit)" } else { "" };
-        let last = next - 1;
-        let notice = format!("[Showing lines {first}-{last} of {total}{why}. Use offset={next} to continue.]");
-        let text = format!("{}\n\n{notice}", shown.content);
-        return Ok(ToolResult { details: Some(json!({"truncation": shown.to_value()})), ..ToolResult::text(text) });
-    }
-    let left = total - (start + it.lines);
-    if limit.is_some() && left > 0 {
-        let next = start + it.lines + 1;
-        let notice = format!("[{left} more lines in file. Use offset={next} to continue.]");
-        return Ok(ToolResult::text(format!("{text}\n\n{notice}")));
-    }
-    Ok(ToolResult::text(text))
 }

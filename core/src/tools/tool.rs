@@ -3,11 +3,14 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Operations;
+use super::image::ImageTarget;
+use super::validate::Checker;
 use crate::message::JsonObject;
 
 /// The future a tool's execution is.
@@ -22,6 +25,14 @@ pub type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>>
 pub trait Tool: Send + Sync {
     /// Name, description and parameters. The same value must be returned for the life of the tool.
     fn definition(&self) -> &ToolDefinition;
+    /// Repairs arguments before they are converted and checked (T10), for forms of the schema that models mix up.
+    fn prepare(&self, arguments: Value) -> Value {
+        arguments
+    }
+    /// Whether the images of its results already are as models take them; others are looked at after the call (T16).
+    fn prepares_images(&self) -> bool {
+        false
+    }
     /// Starts one call.
     fn execute(&self, call: ToolCall) -> ToolFuture;
 }
@@ -37,7 +48,7 @@ pub enum ExecutionMode {
 }
 
 /// What the model is told of a tool.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ToolDefinition {
     /// Unique within a session: letters, digits, `_` and `-`.
     pub name: String,
@@ -53,6 +64,8 @@ pub struct ToolDefinition {
     pub snippet: Option<String>,
     /// Lines for the rules section of the system prompt.
     pub guidelines: Vec<String>,
+    /// `parameters`, read when the first call is checked.
+    checker: OnceLock<Result<Arc<Checker>, String>>,
 }
 
 impl ToolDefinition {
@@ -66,6 +79,19 @@ impl ToolDefinition {
             constrained_sampling: None,
             snippet: None,
             guidelines: Vec::new(),
+            checker: OnceLock::new(),
+        }
+    }
+
+    /// Converts and checks arguments (T11, T12). The schema is read once, so `parameters` must not change any more.
+    ///
+    /// Errors: the text for the model: what is wrong with the arguments, or with the schema.
+    pub fn check(&self, arguments: &Value) -> Result<JsonObject, String> {
+        match self.checker.get_or_init(|| Checker::new(&self.parameters).map(Arc::new)) {
+            Ok(checker) => checker.check(&self.name, arguments),
+            Err(problem) => {
+                Err(format!("The parameters of tool \"{}\" are no valid JSON Schema: {problem}", self.name))
+            }
         }
     }
 
@@ -93,6 +119,8 @@ pub struct ToolCall {
     pub cwd: PathBuf,
     /// The files and commands to work with.
     pub operations: Operations,
+    /// What the model can do with images; `None` when no model calls.
+    pub images: Option<ImageTarget>,
     /// The calling session's id.
     pub session_id: String,
     /// What commands are told of the session, as environment variables: `PI_SESSION_ID` and its relatives (T207).
@@ -112,6 +140,7 @@ impl ToolCall {
             arguments,
             cwd: cwd.into(),
             operations: Operations::local(),
+            images: None,
             session_id: String::new(),
             session_variables: Vec::new(),
             cancel: CancellationToken::new(),

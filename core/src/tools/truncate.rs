@@ -109,7 +109,7 @@ pub fn count_lines(text: &str) -> usize {
     breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// Whole lines from the start (T43, T44).
+/// Whole lines from the start (T43, T44), within the usual limits.
 pub fn head(text: &str) -> Truncation {
     head_within(text, Limits::default())
 }
@@ -173,6 +173,20 @@ pub fn tail_within(text: &str, limits: Limits) -> Truncation {
     let mut out = out.cut(text[start..].to_owned(), 1, Limit::Bytes);
     out.last_line_partial = true;
     out
+}
+
+/// A line of at most `most` UTF-16 units and whether it was cut; a cut one ends with a mark (T48).
+pub fn line(text: &str, most: usize) -> (String, bool) {
+    let mut units = 0;
+    let first_too_far = text.char_indices().find(|(_, c)| {
+        units += c.len_utf16();
+        units > most
+    });
+    let end = first_too_far.map_or(text.len(), |(at, _)| at);
+    match end == text.len() {
+        true => (text.to_owned(), false),
+        false => (format!("{}... [truncated]", &text[..end]), true),
+    }
 }
 
 /// A size for people: `12B`, `50.0KB`, `1.5MB` (T49).

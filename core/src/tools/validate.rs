@@ -1,29 +1,248 @@
-//! Checking a call's arguments against the tool's schema (S216, S217, T11, T12).
-//!
-//! A first cut: the arguments must be an object that has what the schema requires. Coercion and the other problems of
-//! T12 go behind the same function.
+//! Checking a call's arguments against the tool's schema, and what the model reads when they do not fit (T10–T12, S216).
 
+use std::fmt::Write;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
+use super::coerce::Coercion;
+use super::number;
 use crate::json;
 use crate::message::JsonObject;
 
-/// The arguments a tool gets, or the text the model reads: one line for each problem, then the arguments as received.
-pub fn validate(tool: &str, schema: &Value, arguments: &Value) -> Result<JsonObject, String> {
-    let Some(object) = arguments.as_object() else {
-        return Err(failure(tool, &["root: expected object".to_owned()], arguments));
-    };
-    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let missing = required.iter().filter_map(Value::as_str).filter(|name| !object.contains_key(*name));
-    let problems: Vec<String> = missing.map(|name| format!("{name}: missing")).collect();
-    if problems.is_empty() { Ok(object.clone()) } else { Err(failure(tool, &problems, arguments)) }
+/// Most members of an `enum` that a message lists.
+const LISTED: usize = 20;
+
+/// A schema, read once and used for any number of calls, from any thread.
+#[derive(Debug)]
+pub struct Checker {
+    coercion: Coercion,
+    validator: Validator,
+}
+
+impl Checker {
+    /// Reads a schema. References are followed inside the schema only.
+    ///
+    /// Errors: what is wrong with the schema.
+    pub fn new(schema: &Value) -> Result<Checker, String> {
+        let validator = compile(schema)?;
+        Ok(Checker { coercion: Coercion::new(schema), validator })
+    }
+
+    /// The arguments as the tool gets them, or the text the model reads: a line for each problem, then the arguments as
+    /// they were received.
+    pub fn check(&self, tool: &str, arguments: &Value) -> Result<JsonObject, String> {
+        let mut converted = arguments.clone();
+        self.coercion.apply(&mut converted);
+        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(&converted).collect();
+        let mut problems = Problems::default();
+        problems.add_all(&errors);
+        if problems.lines.is_empty() {
+            match converted {
+                Value::Object(object) => return Ok(object),
+                other => problems.lines.push(format!("root: expected object, got {}", type_name(&other))),
+            }
+        }
+        Err(failure(tool, &problems.lines, arguments))
+    }
+}
+
+/// A validator that knows the usual formats and never leaves the schema.
+pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options().should_validate_formats(true).build(schema).map_err(|error| error.to_string())
 }
 
 fn failure(tool: &str, problems: &[String], arguments: &Value) -> String {
     let mut text = format!("Validation failed for tool \"{tool}\":\n");
     for problem in problems {
-        text.push_str(&format!("  - {problem}\n"));
+        let _ = writeln!(text, "  - {problem}");
     }
-    let received = serde_json::to_string_pretty(arguments).unwrap_or_else(|_| json::to_string(arguments));
-    text + "\nReceived arguments:\n" + &received
+    text.push_str("\nReceived arguments:\n");
+    pretty(&mut text, arguments, 1);
+    text
+}
+
+/// JSON indented by two spaces, with numbers as JavaScript writes them.
+fn pretty(out: &mut String, value: &Value, depth: usize) {
+    let indent = |out: &mut String, depth: usize| out.extend(std::iter::once("\n").chain((0..depth).map(|_| "  ")));
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            out.push('{');
+            for (index, (key, value)) in object.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                indent(out, depth);
+                let _ = write!(out, "{}: ", json::to_string(key));
+                pretty(out, value, depth + 1);
+            }
+            indent(out, depth - 1);
+            out.push('}');
+        }
+        Value::Array(items) if !items.is_empty() => {
+            out.push('[');
+            for (index, value) in items.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                indent(out, depth);
+                pretty(out, value, depth + 1);
+            }
+            indent(out, depth - 1);
+            out.push(']');
+        }
+        leaf => out.push_str(&json::to_string(leaf)),
+    }
+}
+
+/// The lines of a message.
+#[derive(Default)]
+struct Problems {
+    lines: Vec<String>,
+}
+
+impl Problems {
+    fn add_all(&mut self, errors: &[ValidationError<'_>]) {
+        let mismatched: Vec<&str> = errors
+            .iter()
+            .filter(|error| matches!(error.kind(), ValidationErrorKind::Type { .. }))
+            .map(|error| error.instance_path().as_str())
+            .collect();
+        for error in errors {
+            // Of a value of the wrong type nothing else is worth saying.
+            let wrong = mismatched.contains(&error.instance_path().as_str());
+            if !wrong || matches!(error.kind(), ValidationErrorKind::Type { .. }) {
+                self.add(error);
+            }
+        }
+    }
+
+    fn add(&mut self, error: &ValidationError<'_>) {
+        let path = dotted(error.instance_path());
+        let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let key = property.as_str().map_or_else(|| json::to_string(property), str::to_owned);
+                self.say(&below(&key), "missing");
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                for key in unexpected {
+                    self.say(&below(key), "unknown field");
+                }
+            }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                self.add_union(error, context);
+            }
+            kind => self.say(&path, &phrase(kind, error.instance())),
+        }
+    }
+
+    /// No branch of a union fits: the types it takes, or what is wrong with the only branch of the right type.
+    fn add_union(&mut self, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'static>>]) {
+        let here = error.instance_path().as_str();
+        let mut types: Vec<String> = Vec::new();
+        let mut close = Vec::new();
+        for branch in branches {
+            let mismatch = branch.iter().find_map(|it| match it.kind() {
+                ValidationErrorKind::Type { kind } if it.instance_path().as_str() == here => Some(expected(kind)),
+                _ => None,
+            });
+            match mismatch {
+                Some(names) => types.extend(names),
+                None => close.push(branch),
+            }
+        }
+        match close.as_slice() {
+            [] => {
+                types.dedup();
+                let text = format!("expected {}, got {}", types.join(" or "), type_name(error.instance()));
+                self.say(&dotted(error.instance_path()), &text);
+            }
+            [only] => self.add_all(only),
+            several => {
+                let text = format!("fits none of {} alternatives", several.len());
+                self.say(&dotted(error.instance_path()), &text);
+            }
+        }
+    }
+
+    fn say(&mut self, path: &str, problem: &str) {
+        let path = if path.is_empty() { "root" } else { path };
+        let line = format!("{path}: {problem}");
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+    }
+}
+
+fn phrase(kind: &ValidationErrorKind, value: &Value) -> String {
+    match kind {
+        ValidationErrorKind::Type { kind } => {
+            format!("expected {}, got {}", expected(kind).join(" or "), type_name(value))
+        }
+        ValidationErrorKind::Enum { options } => match options.as_array() {
+            Some(options) => one_of(options),
+            None => one_of(std::slice::from_ref(options)),
+        },
+        ValidationErrorKind::Constant { expected_value } => one_of(std::slice::from_ref(expected_value)),
+        ValidationErrorKind::MinLength { limit } => format!("expected at least {limit} characters"),
+        ValidationErrorKind::MaxLength { limit } => format!("expected at most {limit} characters"),
+        ValidationErrorKind::MinItems { limit } => format!("expected at least {limit} items"),
+        ValidationErrorKind::MaxItems { limit } => format!("expected at most {limit} items"),
+        ValidationErrorKind::AdditionalItems { limit } => format!("expected at most {limit} items"),
+        ValidationErrorKind::MinProperties { limit } => format!("expected at least {limit} properties"),
+        ValidationErrorKind::MaxProperties { limit } => format!("expected at most {limit} properties"),
+        ValidationErrorKind::Minimum { limit } => format!("expected >= {}", json::to_string(limit)),
+        ValidationErrorKind::Maximum { limit } => format!("expected <= {}", json::to_string(limit)),
+        ValidationErrorKind::ExclusiveMinimum { limit } => format!("expected > {}", json::to_string(limit)),
+        ValidationErrorKind::ExclusiveMaximum { limit } => format!("expected < {}", json::to_string(limit)),
+        ValidationErrorKind::MultipleOf { multiple_of } => {
+            format!("expected a multiple of {}", json::to_string(&number::to_value(*multiple_of)))
+        }
+        ValidationErrorKind::Pattern { pattern } => format!("expected to match {pattern}"),
+        ValidationErrorKind::Format { format } => format!("expected format {format}"),
+        ValidationErrorKind::UniqueItems => "expected no item twice".to_owned(),
+        ValidationErrorKind::Contains => "expected an item of another kind".to_owned(),
+        ValidationErrorKind::FalseSchema => "unknown field".to_owned(),
+        ValidationErrorKind::OneOfMultipleValid { .. } => "fits more than one of the alternatives".to_owned(),
+        ValidationErrorKind::Not { .. } => "has a form that is not allowed".to_owned(),
+        other => format!("does not satisfy {}", other.keyword()),
+    }
+}
+
+fn one_of(options: &[Value]) -> String {
+    let listed: Vec<String> = options.iter().take(LISTED).map(json::to_string).collect();
+    let more = options.len().saturating_sub(LISTED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("expected one of [{}]{rest}", listed.join(","))
+}
+
+fn expected(kind: &TypeKind) -> Vec<String> {
+    match kind {
+        TypeKind::Single(one) => vec![one.to_string()],
+        TypeKind::Multiple(several) => several.iter().map(|it| it.to_string()).collect(),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) if number::is_integer(value) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// `edits.0.newText`; the empty text for the root.
+fn dotted(path: &Location) -> String {
+    let segments: Vec<String> = path
+        .iter()
+        .map(|segment| match segment {
+            LocationSegment::Property(name) => name.into_owned(),
+            LocationSegment::Index(index) => index.to_string(),
+        })
+        .collect();
+    segments.join(".")
 }
