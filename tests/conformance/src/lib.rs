@@ -6,6 +6,7 @@ pub mod compare;
 pub mod report;
 pub mod session;
 pub mod traces;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,9 @@ fn run_folder(folder: &Path, report: &mut Report) -> Result<(), String> {
         }
         for case in &traces::find(&candidate)? {
             traces::run(case, report);
+        }
+        for case in &tools::find(&candidate)? {
+            tools::run(case, report);
         }
     }
     Ok(())
