@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use branchline::tools::bash::{BashOptions, BashTool};
 use branchline::tools::image::{ImageOptions, ResizeProfile};
 use branchline::tools::read::ReadTool;
 use branchline::tools::{PendingCall, Tool, ToolResult, Toolbox};
@@ -33,7 +34,7 @@ pub(super) fn run(case: &Case) -> Outcome {
     let before = setup_bytes(case, &tmp);
     let begun = Instant::now();
     let environment = Environment::set(&case.value["env"], &tmp);
-    let ended = match perform(case, &tmp) {
+    let (ended, _toolbox) = match perform(case, &tmp) {
         Ok(ended) => ended,
         Err(text) => return failed(text),
     };
@@ -78,20 +79,22 @@ impl Environment {
 impl Drop for Environment {
     fn drop(&mut self) {
         for (name, value) in self.before.drain(..) {
-            // SAFETY: as in `set`.
             match value {
+                // SAFETY: as in `set`.
                 Some(value) => unsafe { std::env::set_var(name, value) },
+                // SAFETY: as in `set`.
                 None => unsafe { std::env::remove_var(name) },
             }
         }
     }
 }
 
-fn perform(case: &Case, tmp: &Path) -> Result<Vec<Ended>, String> {
+/// The results, and the toolbox: what it keeps (logs) is there as long as it is.
+fn perform(case: &Case, tmp: &Path) -> Result<(Vec<Ended>, Toolbox), String> {
     let cwd = case.value["cwd"].as_str().map_or_else(|| tmp.to_path_buf(), |cwd| tmp.join(cwd));
     let toolbox = Toolbox::new(cwd).map_err(|error| error.to_string())?;
     let name = case.text("tool");
-    if let Some(tool) = special(name, &case.value["options"])? {
+    if let Some(tool) = special(name, &case.value["options"], tmp)? {
         toolbox.add(tool);
     }
     if !toolbox.definitions().iter().any(|tool| tool.name == name) {
@@ -117,9 +120,10 @@ fn perform(case: &Case, tmp: &Path) -> Result<Vec<Ended>, String> {
     };
     if case.value["parallel"] == true {
         let together = futures::future::join_all(calls.iter().map(|arguments| finish(start(arguments))));
-        return Ok(branchline::block_on(together));
+        return Ok((branchline::block_on(together), toolbox));
     }
-    Ok(calls.iter().map(|arguments| branchline::block_on(finish(start(arguments)))).collect())
+    let ended = calls.iter().map(|arguments| branchline::block_on(finish(start(arguments)))).collect();
+    Ok((ended, toolbox))
 }
 
 async fn finish(mut call: PendingCall) -> Ended {
@@ -138,7 +142,7 @@ fn as_value(result: &ToolResult) -> Value {
 }
 
 /// The tool of a case with its own options.
-fn special(name: &str, options: &Value) -> Result<Option<Arc<dyn Tool>>, String> {
+fn special(name: &str, options: &Value, tmp: &Path) -> Result<Option<Arc<dyn Tool>>, String> {
     if options.is_null() {
         return Ok(None);
     }
@@ -154,6 +158,16 @@ fn special(name: &str, options: &Value) -> Result<Option<Arc<dyn Tool>>, String>
             let auto = options["autoResizeImages"].as_bool().unwrap_or(true);
             let images = ImageOptions::default().auto_resize(auto).profile(profile);
             Ok(Some(Arc::new(ReadTool::with_images(images))))
+        }
+        "bash" => {
+            let mut bash = BashOptions::default();
+            if let Some(prefix) = options["commandPrefix"].as_str() {
+                bash = bash.prefix(prefix);
+            }
+            if let Some(shell) = options["shellPath"].as_str() {
+                bash = bash.shell(setup::with_tmp(shell, tmp));
+            }
+            Ok(Some(Arc::new(BashTool::with_options(bash))))
         }
         other => Err(format!("there are no options for {other} yet")),
     }
