@@ -5,8 +5,8 @@
 pub mod compare;
 pub mod report;
 pub mod session;
-pub mod traces;
 pub mod tools;
+pub mod traces;
 
 use std::path::{Path, PathBuf};
 
