@@ -12,7 +12,7 @@ use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{Model, Models, Provider};
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
-use crate::tools::{self, Operations, Tool};
+use crate::tools::{self, Operations, Tool, Toolbox};
 use crate::tree::{self, ListOptions, SessionInfo};
 
 /// How long sessions may take to store what they have when their engine is dropped.
@@ -149,6 +149,13 @@ impl Engine {
     /// Adds a tool for the sessions made from now on, replacing one of the same name.
     pub fn add_tool(&self, tool: Arc<dyn Tool>) {
         put_tool(&mut lock(&self.shared().tools), tool);
+    }
+
+    /// The engine's tools in a directory, without a session. They run on the engine's threads, with its operations.
+    pub fn toolbox(&self, cwd: impl Into<PathBuf>) -> Toolbox {
+        let shared = self.shared();
+        let tools = lock(&shared.tools).clone();
+        Toolbox::on(shared.handle.clone(), None, cwd.into(), shared.options.operations.clone(), tools)
     }
 
     /// Makes a new session (S289). Its file appears with the first message.
