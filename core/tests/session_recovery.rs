@@ -65,7 +65,7 @@ fn a_failed_request_is_repeated_and_the_failure_left_out() {
 fn a_wait_for_a_retry_ends_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let engine = engine(dir.path());
-    let script = json!([{"immediateError": "overloaded"}, {"immediateError": "overloaded"}]);
+    let script = json!({"script": [{"immediateError": "overloaded"}], "atEnd": "repeatLast"});
     let (session, _) = scripted_with(&engine, dir.path(), script, |options| {
         options.settings(settings(json!({"retry": {"baseDelayMs": 60000}})))
     });
@@ -85,6 +85,12 @@ fn a_wait_for_a_retry_ends_at_once() {
         let words: Vec<String> = until_settled(&events).iter().map(|event| event.type_name().to_owned()).collect();
         assert_eq!(words, ["auto_retry_end", "agent_settled"]);
     }
+    // Closing does not wait either.
+    let events = session.subscribe(SubscribeOptions::default());
+    let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    while events.next_timeout(Duration::from_secs(20)).unwrap().unwrap().type_name() != "entry_appended" {}
+    block_on(session.close()).unwrap();
+    assert!(block_on(run.result()).unwrap().aborted);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
@@ -193,6 +199,10 @@ fn wrong_settings_are_said_when_the_session_is_made() {
     let error = make(SessionOptions::new(dir.path())).err().unwrap();
     assert_eq!(error.code().name(), "invalid_argument");
     assert!(error.message().contains("compaction.reserveTokens"));
+    let for_one = settings(json!({"compaction": {"modelOverrides": {"scripted/demo": {"reserveTokens": "x"}}}}));
+    let session = make(SessionOptions::new(dir.path()).settings(for_one)).unwrap();
+    assert_eq!(block_on(session.set_model("scripted/demo")).unwrap_err().code().name(), "invalid_argument");
+    assert_eq!(session.state().model, None);
     make(SessionOptions::new(dir.path()).settings(Settings::default())).expect("the session's own settings win");
 }
 

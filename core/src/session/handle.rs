@@ -121,6 +121,7 @@ impl Actor {
 
     fn set_model(&mut self, name: &str) -> Result<()> {
         let model = self.engine.model(name)?;
+        self.settings().compaction(Some(model.name_parts()))?;
         self.append(|cursor| cursor.append_model(&model.provider, &model.id))?;
         // A level of its own in the settings, else the one that is set for all models, else the current one (S294).
         let settings = self.settings();

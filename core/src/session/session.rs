@@ -223,7 +223,7 @@ impl Session {
 
     /// Chooses the model, `provider/model`, from the next request on (S294).
     ///
-    /// Errors: `unknown_model`.
+    /// Errors: `unknown_model`; `invalid_argument` for a wrong number in the settings for this model.
     pub async fn set_model(&self, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.ask(|reply| Command::SetModel { name, reply }).await
