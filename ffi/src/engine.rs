@@ -157,7 +157,7 @@ pub unsafe extern "C" fn branchline_engine_add_scripted_model_n(
 }
 
 /// Lists session files, most recent first, as a JSON list of `{"path","id","cwd","name","parentSessionPath","created",
-/// "modified","messageCount","firstMessage"}`, times in milliseconds since 1970. `options` may be NULL.
+/// "modified","messageCount","firstMessage","allMessagesText"}`, times in milliseconds since 1970, missing values null. `options` may be NULL.
 ///
 /// Ownership: `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks. Blocks while files are read.

@@ -3,7 +3,7 @@
 use branchline_core::json;
 use branchline_core::tree::{Context, Diagnostic, SessionInfo, Tree};
 use branchline_core::{NavigateResult, Phase, Result, Session};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 
 fn path(path: &Path) -> String {
@@ -11,24 +11,7 @@ fn path(path: &Path) -> String {
 }
 
 pub(crate) fn sessions(sessions: &[SessionInfo]) -> String {
-    let one = |info: &SessionInfo| {
-        let mut object = json!({
-            "path": path(&info.path),
-            "id": info.id,
-            "cwd": info.cwd,
-            "name": info.name,
-            "parentSessionPath": info.parent_session_path,
-            "created": info.created,
-            "modified": info.modified,
-            "messageCount": info.message_count,
-            "firstMessage": info.first_message,
-        });
-        if let Some(text) = &info.all_messages_text {
-            object["allMessagesText"] = Value::from(text.as_str());
-        }
-        object
-    };
-    json::to_string(&sessions.iter().map(one).collect::<Vec<_>>())
+    json::to_string(sessions)
 }
 
 pub(crate) fn state(session: &Session) -> String {
@@ -82,8 +65,7 @@ pub(crate) fn context(context: &Context) -> Result<Vec<u8>> {
 }
 
 pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
-    let one = |fault: &Diagnostic| json!({"line": fault.line, "offset": fault.offset, "kind": fault.kind.name(), "message": fault.message});
-    json::to_string(&diagnostics.iter().map(one).collect::<Vec<_>>())
+    json::to_string(diagnostics)
 }
 
 pub(crate) fn navigated(result: &NavigateResult) -> String {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use branchline::Result;
 use branchline::providers::scripted::{Script, ScriptControl};
-use branchline::tree::SessionInfo;
 use napi_derive::napi;
 use serde_json::{Value, json};
 
@@ -81,7 +80,7 @@ impl Engine {
             let cwd = options.cwd.take().map(Into::into);
             let found = lifeline.engine.list_sessions(cwd, options.into()).await?;
             // A text each: together they could be longer than a string.
-            Ok(Outcome::Texts(found.iter().map(info).collect()))
+            Ok(Outcome::Texts(found.iter().map(branchline::json::to_string).collect()))
         });
         Ok(())
     }
@@ -141,20 +140,4 @@ impl ScriptHand {
     pub fn open_gate(&self, name: String) {
         self.control.gates().open(name);
     }
-}
-
-fn info(info: &SessionInfo) -> String {
-    json!({
-        "path": info.path.to_string_lossy(),
-        "id": info.id,
-        "cwd": info.cwd,
-        "name": info.name,
-        "parentSessionPath": info.parent_session_path,
-        "created": info.created,
-        "modified": info.modified,
-        "messageCount": info.message_count,
-        "firstMessage": info.first_message,
-        "allMessagesText": info.all_messages_text,
-    })
-    .to_string()
 }

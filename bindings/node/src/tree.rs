@@ -128,12 +128,7 @@ impl Tree {
 
     #[napi]
     pub fn diagnostics(&self) -> napi::Result<String> {
-        guard(|| {
-            let faults = self.tree.diagnostics().into_iter().map(|fault| {
-                json!({"line": fault.line, "offset": fault.offset, "kind": fault.kind.name(), "message": fault.message})
-            });
-            self.shared.text(Value::Array(faults.collect()).to_string())
-        })
+        guard(|| self.shared.text(branchline::json::to_string(&self.tree.diagnostics())))
     }
 
     /// What the model sees at `leaf`: first a text with the facts, then JSON lists of `[entryId, message]`.

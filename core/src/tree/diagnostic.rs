@@ -2,8 +2,11 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// One fault of a session file. Everything readable around it stays readable, and the file's bytes stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Serialised, it has these fields, the kind by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// Line number, counted from 1 (the header is usually line 1).
     pub line: u64,
@@ -16,7 +19,8 @@ pub struct Diagnostic {
 }
 
 /// Kinds of faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DiagnosticKind {
     /// The last line is incomplete: a write was interrupted. The line is skipped.

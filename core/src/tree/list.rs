@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::Serialize;
+
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 use crate::message::Role;
@@ -18,10 +20,12 @@ use super::location;
 use super::options::CreateOptions;
 use super::storage::{FileMode, Storage};
 
-/// What [`list`] tells of one session.
-#[derive(Debug, Clone, PartialEq)]
+/// What [`list`] tells of one session. Serialised, it has these fields in camelCase: the form all bindings give.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// The session file.
+    /// The session file. Serialised, bytes that are no UTF-8 become U+FFFD.
+    #[serde(serialize_with = "lossy_path")]
     pub path: PathBuf,
     /// Session id; `None` if the header has none.
     pub id: Option<String>,
@@ -41,6 +45,10 @@ pub struct SessionInfo {
     pub first_message: String,
     /// Texts of all user and assistant messages, joined by spaces (S108). Only with [`ListOptions::text`].
     pub all_messages_text: Option<String>,
+}
+
+fn lossy_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// How far a listing has come.
