@@ -104,7 +104,7 @@ impl Bench {
             let path = result.details.as_ref().and_then(|details| details["fullOutputPath"].as_str());
             let saved = path.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |it| it.len());
             let shown = text(result);
-            let tail = ends(shown, 0, 120).1.replace(path.unwrap_or("\0"), "FILE");
+            let tail = ends(shown, 0, 120).1.replacen(path.unwrap_or_default(), "FILE", 1);
             json!({"chars": shown.encode_utf16().count(), "saved": saved, "updates": 0, "tail": tail})
         })
     }

@@ -164,7 +164,7 @@ fn show(files: Vec<FileMatches>, limit: usize, context: usize) -> ToolResult {
                 Some(text) => listing.line(&format!("{path}-{number}- {text}")),
                 None => {
                     let digits = number.checked_ilog10().map_or(1, |it| it as usize + 1);
-                    listing.unshown(path.len() + digits + 3 + line.length);
+                    listing.unshown(path.len() + digits + 3 + line.length());
                 }
             }
         }

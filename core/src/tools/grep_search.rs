@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -32,6 +32,7 @@ pub(super) struct Search<'a> {
     source: &'a Source,
     cancel: &'a CancellationToken,
     root: PathBuf,
+    anchor: Option<OwnedFd>,
     found: Mutex<Found>,
 }
 
@@ -57,24 +58,32 @@ pub(super) struct FileMatches {
 pub(super) struct Line {
     pub(super) number: u64,
     pub(super) is_match: bool,
-    /// Bytes to show.
-    pub(super) length: usize,
     /// It was too long.
     pub(super) cut: bool,
-    /// Where in the file's text it is; only the first 50 KB are kept.
-    text: Option<Range<usize>>,
+    /// Bytes to show: a few thousand at most.
+    length: u32,
+    /// Where in the file's text it is, if it is there; only the first 50 KB are kept.
+    start: Option<u32>,
+}
+
+impl Line {
+    /// Bytes to show.
+    pub(super) fn length(&self) -> usize {
+        self.length as usize
+    }
 }
 
 impl FileMatches {
     /// What to show of a line, if that was kept.
     pub(super) fn text(&self, line: &Line) -> Option<&str> {
-        line.text.clone().and_then(|range| self.text.get(range))
+        let start = line.start? as usize;
+        self.text.get(start..start + line.length as usize)
     }
 
     fn drop_text(&mut self) {
         self.text = String::new();
         for line in &mut self.lines {
-            line.text = None;
+            line.start = None;
         }
     }
 }
@@ -95,12 +104,21 @@ impl<'a> Search<'a> {
             .case_insensitive(ignore_case)
             .line_terminator(Some(b'\n'))
             .build(pattern)?;
-        Ok(Search { matcher, context, limit, source, cancel, root: PathBuf::new(), found: Mutex::default() })
+        Ok(Search {
+            matcher,
+            context,
+            limit,
+            source,
+            cancel,
+            root: PathBuf::new(),
+            anchor: None,
+            found: Mutex::default(),
+        })
     }
 
     /// The same search for the files below a directory.
     pub(super) fn below(self, root: &Path) -> Search<'a> {
-        Search { root: root.to_path_buf(), ..self }
+        Search { root: root.to_path_buf(), anchor: self.source.anchor(root), ..self }
     }
 
     pub(super) fn limit(&self) -> usize {
@@ -118,11 +136,11 @@ impl<'a> Search<'a> {
 
     /// Searches one file outside of a walk. Fails with `Interrupted` when the token fired.
     pub(super) fn file_alone(&self, entry: &Entry, directory: &Path) -> io::Result<Option<FileMatches>> {
-        let found = self.search(&mut self.local(), entry, &entry.path(directory))?;
+        let found = self.search(&mut self.local(), entry, directory)?;
         if self.cancel.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(found) }
     }
 
-    fn search(&self, local: &mut Local, entry: &Entry, path: &Path) -> io::Result<Option<FileMatches>> {
+    fn search(&self, local: &mut Local, entry: &Entry, root: &Path) -> io::Result<Option<FileMatches>> {
         let mut sink = Lines {
             limit: self.limit,
             context: self.context as u64,
@@ -135,7 +153,7 @@ impl<'a> Search<'a> {
                 text: String::new(),
             },
         };
-        match self.source.open(path)? {
+        match self.source.open_below(root, self.anchor.as_ref(), &entry.relative())? {
             Content::Bytes(bytes) => self.slice(&mut local.searcher, &bytes, &mut sink)?,
             Content::Disk(mut file) => {
                 let length = fill(&mut file, &mut local.buffer)?;
@@ -147,7 +165,11 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        Ok((sink.out.matches > 0).then_some(sink.out))
+        if sink.out.matches == 0 {
+            return Ok(None);
+        }
+        sink.out.key = entry.key.clone();
+        Ok(Some(sink.out))
     }
 
     /// Searches a file in memory, as it would be searched piece by piece: binary files end at the first NUL, and one in
@@ -220,7 +242,7 @@ impl Visit for Search<'_> {
 
     fn file(&self, local: &mut Local, file: &Entry, bound: &Bound) {
         // What cannot be read is passed over, like what is not there any more.
-        if let Ok(Some(found)) = self.search(local, file, &file.path(&self.root)) {
+        if let Ok(Some(found)) = self.search(local, file, &self.root) {
             self.add(found, bound);
         }
     }
@@ -269,8 +291,8 @@ impl Lines {
         if kept {
             self.out.text.push_str(&text);
         }
-        let length = text.len();
-        self.out.lines.push(Line { number, is_match, length, cut, text: kept.then(|| start..start + length) });
+        let start = kept.then_some(start as u32);
+        self.out.lines.push(Line { number, is_match, cut, length: text.len() as u32, start });
     }
 
     /// Whether a line after the last match still belongs to it.

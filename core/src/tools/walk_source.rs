@@ -1,10 +1,13 @@
 //! Where a walk gets directories and files from: the disk, or the host where it replaces them.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
 use super::local;
@@ -53,6 +56,26 @@ impl Source {
         match self.replaced.contains(path) {
             true => self.runtime.block_on(self.operations.files.read(path)).map(Content::Bytes),
             false => File::open(path).map(Content::Disk),
+        }
+    }
+
+    /// Opens a directory below which many files will be opened; `None` where that is of no use.
+    pub(super) fn anchor(&self, root: &Path) -> Option<OwnedFd> {
+        if self.replaced == Replaced::All {
+            return None;
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(root, flags, Mode::empty()).ok()
+    }
+
+    /// Opens a file below a root, from its anchor if there is one: the kernel need not walk the root's path every time.
+    pub(super) fn open_below(&self, root: &Path, anchor: Option<&OwnedFd>, relative: &[u8]) -> io::Result<Content> {
+        match anchor {
+            Some(anchor) if self.replaced == Replaced::None => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+                Ok(Content::Disk(File::from(rustix::fs::openat(anchor, relative, flags, Mode::empty())?)))
+            }
+            _ => self.open(&root.join(OsStr::from_bytes(relative))),
         }
     }
 
