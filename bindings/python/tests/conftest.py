@@ -1,5 +1,7 @@
 """Sessions on scripted models, in directories of their own."""
 
+import faulthandler
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +10,19 @@ import pytest
 import branchline as bl
 
 PACKAGE_ROOT = str(Path(bl.__file__).parent.parent)
+
+HANG_GUARD = 240
+"""Seconds after which a test hangs: it then says where, and the run ends."""
+
+# Whoever started the tests in the background may have them ignore Ctrl-C, and Python then leaves it at that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def hang_guard():
+    faulthandler.dump_traceback_later(HANG_GUARD, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture
