@@ -2,7 +2,7 @@
 
 use branchline_core::json;
 use branchline_core::tree::{Context, Diagnostic, SessionInfo, Tree};
-use branchline_core::{NavigateResult, Phase, Result, Session};
+use branchline_core::{NavigateResult, Result, Session};
 use serde_json::json;
 use std::path::Path;
 
@@ -21,13 +21,7 @@ pub(crate) fn state(session: &Session) -> String {
         "path": session.path().as_deref().map(path),
         "cwd": path(&session.cwd()),
         "name": session.name(),
-        "phase": match state.phase {
-            Phase::Idle => "idle",
-            Phase::Running => "running",
-            Phase::Compacting => "compacting",
-            Phase::Closed => "closed",
-            _ => "other",
-        },
+        "phase": state.phase.name(),
         "leaf": state.leaf,
         "model": state.model,
         "thinkingLevel": state.thinking_level,

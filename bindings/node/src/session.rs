@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchline::{Phase, Result, SubscribeOptions};
+use branchline::{Result, SubscribeOptions};
 use napi::Env;
 use napi::bindgen_prelude::ObjectFinalize;
 use napi_derive::napi;
@@ -75,15 +75,9 @@ impl Session {
     pub fn state(&self) -> napi::Result<String> {
         guard(|| {
             let state = self.session.state();
-            let phase = match state.phase {
-                Phase::Idle => "idle",
-                Phase::Running => "running",
-                Phase::Compacting => "compacting",
-                _ => "closed",
-            };
             self.shared.text(
                 json!({
-                    "phase": phase,
+                    "phase": state.phase.name(),
                     "leaf": state.leaf,
                     "model": state.model,
                     "thinkingLevel": state.thinking_level,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use branchline::{ForkPosition, NavigateOptions, Phase, PromptOptions, SubscribeOptions, WhenRunning, json};
+use branchline::{ForkPosition, NavigateOptions, PromptOptions, SubscribeOptions, WhenRunning, json};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -69,15 +69,8 @@ impl Session {
     /// A snapshot, as keywords of `SessionState`.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.get(py)?.state();
-        let phase = match state.phase {
-            Phase::Idle => "idle",
-            Phase::Running => "running",
-            Phase::Compacting => "compacting",
-            Phase::Closed => "closed",
-            _ => "unknown",
-        };
         let dict = PyDict::new(py);
-        dict.set_item("phase", phase)?;
+        dict.set_item("phase", state.phase.name())?;
         dict.set_item("leaf", state.leaf)?;
         dict.set_item("model", state.model)?;
         dict.set_item("thinking_level", state.thinking_level)?;

@@ -390,6 +390,18 @@ pub enum Phase {
     Closed,
 }
 
+impl Phase {
+    /// The word for it in every language, `snake_case`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Running => "running",
+            Phase::Compacting => "compacting",
+            Phase::Closed => "closed",
+        }
+    }
+}
+
 /// A snapshot of a session.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
