@@ -186,7 +186,7 @@ impl Output {
         let mut at = start;
         while at < end {
             let len = PIECE.min((end - at) as usize);
-            self.buffer.extend_from_slice(&log.read(at, len)?);
+            log.read_into(at, len, &mut self.buffer)?;
             at += len as u64;
             if self.buffer.len() >= PIECE {
                 self.flush()?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use super::storage::StorageFile;
+use super::storage::{StorageFile, fill};
 
 /// Bytes read at a time.
 const STEP: usize = 256 << 10;
@@ -24,15 +24,7 @@ pub(crate) fn for_each_line(
         let filled = buffer.len();
         let want = STEP.min((end - at) as usize);
         buffer.resize(filled + want, 0);
-        let mut read = 0;
-        while read < want {
-            match file.read_at(&mut buffer[filled + read..], at + read as u64) {
-                Ok(0) => break,
-                Ok(count) => read += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let read = fill(file, at, &mut buffer[filled..])?;
         buffer.truncate(filled + read);
         at += read as u64;
         let last = read == 0 || at >= end;

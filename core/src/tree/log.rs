@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use super::index::Place;
 use super::open::load;
 use super::options::{Durability, OpenOptions};
-use super::storage::{FileMode, Storage, StorageFile, append_all, read_range};
+use super::storage::{FileMode, Storage, StorageFile, append_all, fill, read_range};
 use super::tree::State;
 
 #[derive(Debug)]
@@ -140,6 +140,22 @@ impl Log {
             return Err(self.changed("the session file became shorter while it was open; open it again"));
         }
         Ok(bytes)
+    }
+
+    /// Appends bytes that are in the index to `out`.
+    pub(crate) fn read_into(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
+        match &self.backing {
+            Backing::Buffer(_) => out.extend_from_slice(&self.read(offset, len)?),
+            Backing::File(log) => {
+                let start = out.len();
+                out.resize(start + len, 0);
+                let filled = fill(&*log.file, offset, &mut out[start..]);
+                if filled.map_err(|error| self.failed("read the session file", &error))? < len {
+                    return Err(self.changed("the session file became shorter while it was open; open it again"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The open file, for a scan of its tail.

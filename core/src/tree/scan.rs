@@ -8,7 +8,7 @@ use std::io;
 use std::sync::mpsc;
 
 use super::fact::FactBlock;
-use super::storage::{StorageFile, read_range};
+use super::storage::{StorageFile, fill};
 
 /// Large enough that a block's fixed costs vanish, small enough that the blocks in flight stay under 10 MB.
 const BLOCK: u64 = 1 << 20;
@@ -22,13 +22,14 @@ pub(crate) fn scan(file: &dyn StorageFile, start: u64, end: u64, mut sink: impl 
         _ => std::thread::available_parallelism().map_or(1, |count| count.get().min(8)) as u64,
     };
     let blocks = end.saturating_sub(start).div_ceil(BLOCK);
-    let read = |block: u64| {
+    let read = |block: u64, buffer: &mut Vec<u8>| {
         let from = start + block * BLOCK;
-        read_block(file, start, from, (from + BLOCK).min(end), end)
+        read_block(file, start, from, (from + BLOCK).min(end), end, buffer)
     };
     if threads == 1 {
+        let mut buffer = Vec::new();
         for block in 0..blocks {
-            sink(read(block)?);
+            sink(read(block, &mut buffer)?);
         }
         return Ok(());
     }
@@ -39,8 +40,9 @@ pub(crate) fn scan(file: &dyn StorageFile, start: u64, end: u64, mut sink: impl 
                 let (sender, receiver) = mpsc::sync_channel(1);
                 let read = &read;
                 scope.spawn(move || {
+                    let mut buffer = Vec::new();
                     for block in (first..blocks).step_by(threads as usize) {
-                        if sender.send(read(block)).is_err() {
+                        if sender.send(read(block, &mut buffer)).is_err() {
                             return;
                         }
                     }
@@ -63,31 +65,45 @@ pub(crate) fn scan_bytes(bytes: &[u8], offset: u64) -> FactBlock {
     facts
 }
 
-/// Facts of the lines that begin in `from..to`.
-fn read_block(file: &dyn StorageFile, start: u64, from: u64, to: u64, end: u64) -> io::Result<FactBlock> {
+/// How much is read first to complete a block's last line; doubled each time.
+const REST: u64 = 4 << 10;
+
+/// Facts of the lines that begin in `from..to`. `buffer` gives its room only.
+fn read_block(
+    file: &dyn StorageFile,
+    start: u64,
+    from: u64,
+    to: u64,
+    end: u64,
+    buffer: &mut Vec<u8>,
+) -> io::Result<FactBlock> {
     let mut facts = FactBlock::default();
     // The byte before tells whether a line begins exactly at `from`.
     let lead = u64::from(from > start);
-    let mut buffer = read_range(file, from - lead, (to - from + lead) as usize)?;
+    buffer.resize((to - from + lead) as usize, 0);
+    let filled = fill(file, from - lead, buffer)?;
+    buffer.truncate(filled);
     let mut begin = 0;
     if lead == 1 {
-        match memchr::memchr(b'\n', &buffer) {
+        match memchr::memchr(b'\n', buffer) {
             Some(at) if from - 1 + (at as u64) + 1 < to => begin = at + 1,
             _ => return Ok(facts),
         }
     }
     // Complete the last line from the blocks after this one.
-    let mut at = to;
+    let (mut at, mut step) = (to, REST);
     while at < end && buffer.last() != Some(&b'\n') {
-        let piece = read_range(file, at, (BLOCK.min(end - at)) as usize)?;
-        if piece.is_empty() {
+        let known = buffer.len();
+        buffer.resize(known + step.min(end - at) as usize, 0);
+        let filled = fill(file, at, &mut buffer[known..])?;
+        if filled == 0 {
+            buffer.truncate(known);
             break;
         }
-        match memchr::memchr(b'\n', &piece) {
-            Some(found) => buffer.extend_from_slice(&piece[..=found]),
-            None => buffer.extend_from_slice(&piece),
-        }
-        at += piece.len() as u64;
+        let line_end = memchr::memchr(b'\n', &buffer[known..known + filled]).map_or(filled, |found| found + 1);
+        buffer.truncate(known + line_end);
+        at += filled as u64;
+        step = (step * 2).min(BLOCK);
     }
     read_lines(&buffer[begin..], from - lead + begin as u64, &mut facts, false);
     Ok(facts)

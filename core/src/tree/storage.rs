@@ -244,8 +244,15 @@ fn facts_of(metadata: &fs::Metadata) -> FileFacts {
 /// Reads `len` bytes at `offset`; fewer only at the end of the file.
 pub(crate) fn read_range(file: &dyn StorageFile, offset: u64, len: usize) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; len];
+    let filled = fill(file, offset, &mut buffer)?;
+    buffer.truncate(filled);
+    Ok(buffer)
+}
+
+/// Fills `buffer` from `offset` on and says how much there was; less only at the end of the file.
+pub(crate) fn fill(file: &dyn StorageFile, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
-    while filled < len {
+    while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], offset + filled as u64) {
             Ok(0) => break,
             Ok(count) => filled += count,
@@ -253,8 +260,7 @@ pub(crate) fn read_range(file: &dyn StorageFile, offset: u64, len: usize) -> io:
             Err(error) => return Err(error),
         }
     }
-    buffer.truncate(filled);
-    Ok(buffer)
+    Ok(filled)
 }
 
 /// Appends everything; the number says how much arrived when it fails.
