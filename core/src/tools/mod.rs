@@ -34,6 +34,7 @@ mod offsets;
 pub mod operations;
 mod os_error;
 pub mod path;
+mod plain_schema;
 pub mod read;
 mod read_text;
 mod replace_file;

@@ -1,6 +1,7 @@
 //! Checking a call's arguments against the tool's schema, and what the model reads when they do not fit (T10–T12, S216).
 
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::paths::{Location, LocationSegment};
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use super::coerce::Coercion;
 use super::number;
+use super::plain_schema;
 use crate::json;
 use crate::message::JsonObject;
 
@@ -19,7 +21,11 @@ const LISTED: usize = 20;
 #[derive(Debug)]
 pub struct Checker {
     coercion: Coercion,
-    validator: Validator,
+    schema: Value,
+    /// See [`plain_schema`].
+    plain: bool,
+    /// Made when something does not fit, or at once for schemas that are not plain.
+    validator: OnceLock<Result<Validator, String>>,
 }
 
 impl Checker {
@@ -27,8 +33,12 @@ impl Checker {
     ///
     /// Errors: what is wrong with the schema.
     pub fn new(schema: &Value) -> Result<Checker, String> {
-        let validator = compile(schema)?;
-        Ok(Checker { coercion: Coercion::new(schema), validator })
+        let plain = plain_schema::is_plain(schema);
+        let validator = OnceLock::new();
+        if !plain {
+            let _ = validator.set(Ok(compile(schema)?));
+        }
+        Ok(Checker { coercion: Coercion::new(schema), schema: schema.clone(), plain, validator })
     }
 
     /// The arguments as the tool gets them, or the text the model reads: a line for each problem, then the arguments as
@@ -36,9 +46,16 @@ impl Checker {
     pub fn check(&self, tool: &str, arguments: &Value) -> Result<JsonObject, String> {
         let mut converted = arguments.clone();
         self.coercion.apply(&mut converted);
-        let errors: Vec<ValidationError<'_>> = self.validator.iter_errors(&converted).collect();
         let mut problems = Problems::default();
-        problems.add_all(&errors);
+        if !self.plain || !plain_schema::fits(&self.schema, &converted) {
+            match self.validator.get_or_init(|| compile(&self.schema)) {
+                Ok(validator) => {
+                    let errors: Vec<ValidationError<'_>> = validator.iter_errors(&converted).collect();
+                    problems.add_all(&errors);
+                }
+                Err(error) => problems.lines.push(format!("root: the tool's schema is broken: {error}")),
+            }
+        }
         if problems.lines.is_empty() {
             match converted {
                 Value::Object(object) => return Ok(object),
