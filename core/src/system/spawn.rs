@@ -196,15 +196,25 @@ impl Spawned {
         const EXIT: u64 = 1 << 3;
         /// `_IOWR(0xFF, 11, struct pidfd_info)`
         const GET_INFO: u32 = 3 << 30 | (size_of::<Info>() as u32) << 16 | 0xff << 8 | 11;
+        /// The kernel tells the code a moment after the process is gone for whoever waits for it.
+        const TRIES: u32 = 50;
         let pidfd = self.pidfd.as_ref()?;
-        let mut info = Info { mask: EXIT, others: [0; 13], exit_code: 0 };
-        // SAFETY: the kernel writes at most as many bytes as the request's number says the structure has.
-        let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
-        if result < 0 || info.mask & EXIT == 0 {
-            return None;
+        for _ in 0..TRIES {
+            let mut info = Info { mask: EXIT, others: [0; 13], exit_code: 0 };
+            // SAFETY: the kernel writes at most as many bytes as the request's number says the structure has.
+            let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
+            if result >= 0 && info.mask & EXIT != 0 {
+                let status = info.exit_code;
+                let signalled = libc::WIFSIGNALED(status);
+                return Some(if signalled { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) });
+            }
+            if result < 0 && errno() != libc::ESRCH {
+                // A kernel before 6.15 does not know the question.
+                return None;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        let status = info.exit_code;
-        Some(if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
+        None
     }
 
     #[cfg(not(target_os = "linux"))]
