@@ -228,4 +228,39 @@ export type SessionEvent = EventBase &
     | { type: 'entry_appended'; entry: Entry }
     | { type: 'session_info_changed'; name?: string }
     | { type: 'thinking_level_changed'; level: ThinkingLevel }
+    | { type: 'compaction_start'; reason: CompactionReason }
+    | {
+        type: 'compaction_end'
+        reason: CompactionReason
+        result?: CompactionResult
+        aborted: boolean
+        willRetry: boolean
+        errorMessage?: string
+      }
+    | ({ type: 'auto_retry_start' } & RetryWait)
+    | { type: 'auto_retry_end'; success: boolean; attempt: number; finalError?: string }
+    | ({ type: 'summarization_retry_scheduled' } & RetryWait)
+    | { type: 'summarization_retry_attempt_start'; source: 'compaction' | 'branchSummary'; reason?: CompactionReason }
+    | { type: 'summarization_retry_finished' }
   )
+
+/** Why a compaction runs. */
+export type CompactionReason = 'manual' | 'threshold' | 'overflow'
+
+/** What a compaction came to. Token counts are estimates. */
+export interface CompactionResult {
+  summary: string
+  firstKeptEntryId: string
+  tokensBefore: number
+  estimatedTokensAfter: number
+  usage?: Usage
+  details: unknown
+}
+
+/** A wait before another try. */
+export interface RetryWait {
+  attempt: number
+  maxAttempts: number
+  delayMs: number
+  errorMessage: string
+}
