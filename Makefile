@@ -7,6 +7,7 @@
 #   make bench-tree           the session tree side by side with pi and with the physical limits
 #   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
 #   make header               writes include/branchline.h anew
+#   make test-long            the 10,000-command test, which takes half a minute
 #   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
 
 SHELL := /bin/sh
@@ -18,7 +19,7 @@ NEED  := sh tools/need.sh
 .PHONY: help demo test lint conformance bench-tree bench-tools header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
-	test-rust test-doc test-abi test-python test-node test-crash test-interop lint-rust lint-header lint-python lint-node
+	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
 
 help:
 	@sed -n '2,11s/^# \{0,1\}//p' Makefile
@@ -58,6 +59,10 @@ test-doc: need-rust
 
 test-crash: need-rust
 	cargo test -p branchline-crash
+
+# Tests too long for every run: 10,000 commands started and ended.
+test-long: need-rust
+	cargo test -p branchline --test tools_run_many -- --ignored
 
 test-interop: need-rust need-node
 	cargo test -p branchline-interop -- --nocapture

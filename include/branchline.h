@@ -537,7 +537,7 @@ branchline_status branchline_session_leaf(const branchline_session *session, cha
 branchline_status branchline_session_name(const branchline_session *session, char **out_name, branchline_error **error);
 
 /// What the session is doing, as JSON: `{"id","path","cwd","name","phase","leaf","model","thinkingLevel","tools",
-/// "steering","followUp","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
+/// "steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.

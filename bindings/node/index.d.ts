@@ -273,6 +273,8 @@ export interface SessionState {
   steering: string[]
   /** Texts waiting for its end. */
   followUp: string[]
+  /** Shell runs that wait for the end of what runs. */
+  pendingBash: number
   contextMessages: number
 }
 

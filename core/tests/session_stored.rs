@@ -1,5 +1,7 @@
 //! What a session promises about its file: when it is on the disk, what a copy repeats, what a reopened one takes over.
 
+#[path = "storage_support/mod.rs"]
+mod storage_support;
 #[path = "session_support/mod.rs"]
 mod support;
 
@@ -12,6 +14,7 @@ use branchline::message::Message;
 use branchline::tree::*;
 use branchline::{EventKind, ForkPosition, PromptOptions, Session, SessionOptions, SubscribeOptions, block_on};
 use serde_json::{Value, json};
+use storage_support::{Call, Watch, Watched};
 use support::*;
 
 /// A disk that counts what was appended since the last sync.
@@ -26,62 +29,16 @@ impl Counting {
     }
 }
 
-impl Storage for Counting {
-    fn open(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn StorageFile>> {
-        Ok(Box::new(CountingFile { file: OsStorage.open(path, mode)?, disk: self.clone() }))
-    }
-    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
-        OsStorage.facts(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        OsStorage.create_dir_all(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsStorage.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        OsStorage.remove(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        OsStorage.sync_dir(path)
-    }
-    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsStorage.copy_permissions(from, to)
-    }
-    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
-        OsStorage.canonicalize(path)
-    }
-    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        OsStorage.list(directory)
-    }
-}
-
-#[derive(Debug)]
-struct CountingFile {
-    file: Box<dyn StorageFile>,
-    disk: Counting,
-}
-
-impl StorageFile for CountingFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(buffer, offset)
-    }
-    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.disk.unsynced.fetch_add(1, Ordering::SeqCst);
-        self.file.append(bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.disk.unsynced.store(0, Ordering::SeqCst);
-        self.file.sync()
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.file.try_lock()
-    }
-    fn facts(&self) -> io::Result<FileFacts> {
-        self.file.facts()
+impl Watch for Counting {
+    fn before(&self, call: Call) -> io::Result<()> {
+        match call {
+            Call::Append => {
+                self.unsynced.fetch_add(1, Ordering::SeqCst);
+            }
+            Call::Sync => self.unsynced.store(0, Ordering::SeqCst),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -102,7 +59,7 @@ fn durability_turn_is_on_the_disk_before_it_is_said() {
     let script =
         json!([{"content": [{"type": "text", "text": "a"}]}, {"throw": "no service"}, {"content": [], "hang": true}]);
     let (session, control) = scripted_with(&engine, dir.path(), script, |options| {
-        options.durability(Durability::Turn).storage(Arc::new(disk.clone()))
+        options.durability(Durability::Turn).storage(Arc::new(Watched(disk.clone())))
     });
     let events = session.subscribe(SubscribeOptions::default().capacity(1));
     for text in ["u1", "u2"] {

@@ -307,3 +307,45 @@ fn s17_what_is_never_stored_is_refused() {
     }
     assert_eq!(cursor.leaf(), None);
 }
+
+#[test]
+fn a_shortened_file_is_refused_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(dir.path(), &[HEADER, &user("a", None, "x"), &user("b", Some("a"), "y")]);
+    let tree = Tree::open(&path, OpenOptions::default()).unwrap();
+    let mut cursor = Cursor::new(tree.clone());
+    let short = format!("{HEADER}\n{}\n", user("a", None, "x"));
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(short.len() as u64).unwrap();
+    assert_eq!(cursor.append_name("n").unwrap_err().code(), ErrorCode::StorageChanged);
+    assert_eq!(tree.refresh().unwrap_err().code(), ErrorCode::StorageChanged);
+    assert_eq!(tree.entry("b").unwrap_err().code(), ErrorCode::StorageChanged);
+    assert_eq!(tree.entry("a").unwrap().unwrap().id(), "a", "what is still there is still read");
+    assert_eq!(fs::read_to_string(&path).unwrap(), short);
+}
+
+#[test]
+fn damage_without_end_is_counted_and_not_collected() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let mut text = "x\n".repeat(300_000);
+    text.push_str(HEADER);
+    text.push('\n');
+    text.push_str(&"[]\n".repeat(300_000));
+    for n in 0..50_000 {
+        // An orphan and an entry that is its own parent, each of them a fault of its own.
+        text.push_str(&format!(
+            "{}\n{}\n",
+            user(&format!("o{n}"), Some("ghost"), ""),
+            user(&format!("s{n}"), Some(&format!("s{n}")), "")
+        ));
+    }
+    fs::write(&path, text).unwrap();
+    let tree = Tree::open(&path, OpenOptions { read_only: true, ..Default::default() }).unwrap();
+    assert_eq!(tree.diagnostics().len(), 1000);
+    assert_eq!(tree.diagnostics_total(), 700_000);
+    assert_eq!(tree.structure().roots().len(), 100_000);
+    for n in [0, 49_999] {
+        let id = format!("s{n}");
+        assert_eq!(tree.children(Some(&id)), [id]);
+    }
+}

@@ -1,14 +1,18 @@
 //! Every call to the disk may fail. A fault is put at the first, second, third… call until the scenario runs through;
 //! after each, file and memory must agree, the error must be typed, and a later append must work.
 
+#[path = "storage_support/mod.rs"]
+mod storage_support;
+
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use branchline::message::Message;
 use branchline::tree::*;
 use branchline::{Error, ErrorCode};
+use storage_support::{Call, Watch, Watched};
 
 /// What goes wrong at the chosen call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,8 +31,8 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn at(call: i64, fault: Fault) -> Arc<Faulty> {
-        Arc::new(Faulty { fault, left: Arc::new(AtomicI64::new(call)) })
+    fn at(call: i64, fault: Fault) -> Faulty {
+        Faulty { fault, left: Arc::new(AtomicI64::new(call)) }
     }
 
     fn heal(&self) {
@@ -46,80 +50,28 @@ impl Faulty {
     }
 }
 
-impl Storage for Faulty {
-    fn open(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn StorageFile>> {
-        self.check()?;
-        Ok(Box::new(FaultyFile { file: OsStorage.open(path, mode)?, faults: self.clone() }))
+impl Watch for Faulty {
+    fn before(&self, _: Call) -> io::Result<()> {
+        self.check()
     }
-    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
-        OsStorage.facts(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        OsStorage.create_dir_all(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        OsStorage.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        OsStorage.remove(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        self.check()?;
-        OsStorage.sync_dir(path)
-    }
-    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check()?;
-        OsStorage.copy_permissions(from, to)
-    }
-    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
-        OsStorage.canonicalize(path)
-    }
-    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        OsStorage.list(directory)
-    }
-}
 
-#[derive(Debug)]
-struct FaultyFile {
-    file: Box<dyn StorageFile>,
-    faults: Faulty,
-}
-
-impl StorageFile for FaultyFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.faults.check()?;
-        self.file.read_at(buffer, offset)
-    }
-    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        let checked = self.faults.check();
-        if checked.is_err() && self.faults.fault == Fault::Full && bytes.len() > 1 {
-            return self.file.append(&bytes[..bytes.len() / 2]);
+    fn append(&self, file: &dyn StorageFile, bytes: &[u8]) -> io::Result<usize> {
+        let checked = self.check();
+        if checked.is_err() && self.fault == Fault::Full && bytes.len() > 1 {
+            return file.append(&bytes[..bytes.len() / 2]);
         }
         checked?;
-        self.file.append(bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.faults.check()?;
-        self.file.sync()
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.faults.check()?;
-        self.file.truncate(len)
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.faults.check()?;
-        self.file.try_lock()
-    }
-    fn facts(&self) -> io::Result<FileFacts> {
-        self.faults.check()?;
-        self.file.facts()
+        file.append(bytes)
     }
 }
 
-fn create(dir: &Path, storage: Arc<Faulty>, durability: Durability) -> Result<Tree, Error> {
-    let options = CreateOptions { session_dir: Some(dir.to_path_buf()), storage, durability, ..Default::default() };
+fn create(dir: &Path, storage: Faulty, durability: Durability) -> Result<Tree, Error> {
+    let options = CreateOptions {
+        session_dir: Some(dir.to_path_buf()),
+        storage: Arc::new(Watched(storage)),
+        durability,
+        ..Default::default()
+    };
     Tree::create("/work/demo", options)
 }
 
@@ -229,7 +181,8 @@ fn a_failed_migration_leaves_the_old_file() {
             let path = dir.path().join("s.jsonl");
             std::fs::write(&path, old).unwrap();
             let storage = Faulty::at(call, fault);
-            let opened = Tree::open(&path, OpenOptions { storage: storage.clone(), ..Default::default() });
+            let opened =
+                Tree::open(&path, OpenOptions { storage: Arc::new(Watched(storage.clone())), ..Default::default() });
             match opened {
                 Ok(tree) => assert_eq!(tree.entry_count(), 1),
                 Err(error) => {

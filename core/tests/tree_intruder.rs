@@ -1,99 +1,69 @@
 //! Another program appends in the very moment between our look at the file and our write. pi takes no lock, so it can.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+#[path = "storage_support/mod.rs"]
+mod storage_support;
 
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use branchline::ErrorCode;
 use branchline::message::Message;
 use branchline::tree::*;
+use storage_support::{Call, Watch, Watched};
 
 const FOREIGN: &str = r#"{"type":"custom","customType":"x","id":"foreign","parentId":null,"timestamp":""}"#;
 
-/// The operating system's files, with an intruder who writes a line just before our next append when armed.
+/// Writes a line just before our next append when armed.
 #[derive(Debug, Clone, Default)]
-struct Intruded {
+struct Intruder {
     armed: Arc<AtomicBool>,
 }
 
-#[derive(Debug)]
-struct IntrudedFile {
-    file: Box<dyn StorageFile>,
-    intruder: Option<Box<dyn StorageFile>>,
-    armed: Arc<AtomicBool>,
-}
+impl Watch for Intruder {
+    fn before(&self, _: Call) -> io::Result<()> {
+        Ok(())
+    }
 
-impl Storage for Intruded {
-    fn open(&self, path: &Path, mode: FileMode) -> io::Result<Box<dyn StorageFile>> {
-        let file = OsStorage.open(path, mode)?;
-        let intruder = match mode {
-            FileMode::Read => None,
-            FileMode::Append | FileMode::CreateNew => Some(OsStorage.open(path, FileMode::Append)?),
-        };
-        Ok(Box::new(IntrudedFile { file, intruder, armed: self.armed.clone() }))
-    }
-    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
-        OsStorage.facts(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        OsStorage.create_dir_all(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsStorage.rename(from, to)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        OsStorage.sync_dir(path)
-    }
-    fn copy_permissions(&self, from: &Path, to: &Path) -> io::Result<()> {
-        OsStorage.copy_permissions(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        OsStorage.remove(path)
-    }
-    fn canonicalize(&self, path: &Path) -> io::Result<PathBuf> {
-        OsStorage.canonicalize(path)
-    }
-    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        OsStorage.list(directory)
-    }
-}
-
-impl StorageFile for IntrudedFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.file.read_at(buffer, offset)
-    }
-    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(intruder) = &self.intruder
-            && self.armed.swap(false, Ordering::SeqCst)
-        {
-            intruder.append(format!("{FOREIGN}\n").as_bytes())?;
+    fn append(&self, file: &dyn StorageFile, bytes: &[u8]) -> io::Result<usize> {
+        if self.armed.swap(false, Ordering::SeqCst) {
+            file.append(format!("{FOREIGN}\n").as_bytes())?;
         }
-        self.file.append(bytes)
+        file.append(bytes)
     }
-    fn appended_to(&self) -> io::Result<Option<u64>> {
-        self.file.appended_to()
+}
+
+/// Puts another file in the place of the one that was just opened, as another process's migration does.
+#[derive(Debug, Clone)]
+struct Replacer {
+    /// How often it still does so.
+    left: Arc<AtomicUsize>,
+}
+
+impl Watch for Replacer {
+    fn before(&self, _: Call) -> io::Result<()> {
+        Ok(())
     }
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
-    }
-    fn truncate(&self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
-    }
-    fn try_lock(&self) -> io::Result<bool> {
-        self.file.try_lock()
-    }
-    fn facts(&self) -> io::Result<FileFacts> {
-        self.file.facts()
+
+    fn opened(&self, path: &Path) -> io::Result<()> {
+        let strike = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if strike.is_ok() {
+            let other = path.with_extension("new");
+            std::fs::copy(path, &other)?;
+            std::fs::rename(&other, path)?;
+        }
+        Ok(())
     }
 }
 
 #[test]
 fn s308_a_line_that_slips_in_is_found() {
     let dir = tempfile::tempdir().unwrap();
-    let storage = Intruded::default();
+    let storage = Intruder::default();
     let options = CreateOptions {
         session_dir: Some(dir.path().to_path_buf()),
-        storage: Arc::new(storage.clone()),
+        storage: Arc::new(Watched(storage.clone())),
         ..Default::default()
     };
     let tree = Tree::create("/work/demo", options).unwrap();
@@ -112,4 +82,22 @@ fn s308_a_line_that_slips_in_is_found() {
     }
     assert_eq!(tree.branch(cursor.leaf()).ids().collect::<Vec<_>>(), [first.as_str(), &second, &third]);
     assert_eq!(tree.label(&first).unwrap().text, "mine");
+}
+
+#[test]
+fn a_file_replaced_between_opening_and_locking_is_opened_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/w"}"#;
+    std::fs::write(&path, format!("{header}\n{FOREIGN}\n")).unwrap();
+    let open = |times| {
+        let storage = Arc::new(Watched(Replacer { left: Arc::new(AtomicUsize::new(times)) }));
+        Tree::open(&path, OpenOptions { storage, ..Default::default() })
+    };
+    let tree = open(2).unwrap();
+    let mut cursor = Cursor::new(tree);
+    cursor.append_message(&Message::user("mine", vec![], 1)).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3, "written to the file that has the name");
+    drop(cursor);
+    assert_eq!(open(1000).unwrap_err().code(), ErrorCode::StorageChanged);
 }

@@ -3,7 +3,7 @@
 use branchline_core::json;
 use branchline_core::tree::{Context, Diagnostic, SessionInfo, Tree};
 use branchline_core::{NavigateResult, Result, Session};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
 fn path(path: &Path) -> String {
@@ -15,21 +15,16 @@ pub(crate) fn sessions(sessions: &[SessionInfo]) -> String {
 }
 
 pub(crate) fn state(session: &Session) -> String {
-    let state = session.state();
-    json::to_string(&json!({
+    let mut object = json!({
         "id": session.id(),
         "path": session.path().as_deref().map(path),
         "cwd": path(&session.cwd()),
         "name": session.name(),
-        "phase": state.phase.name(),
-        "leaf": state.leaf,
-        "model": state.model,
-        "thinkingLevel": state.thinking_level,
-        "tools": state.tools,
-        "steering": state.steering,
-        "followUp": state.follow_up,
-        "contextMessages": state.context_messages,
-    }))
+    });
+    if let (Some(object), Ok(Value::Object(state))) = (object.as_object_mut(), serde_json::to_value(session.state())) {
+        object.extend(state);
+    }
+    json::to_string(&object)
 }
 
 /// `leaf` first, so that a reader of the stream knows it when the entries come.
@@ -63,10 +58,5 @@ pub(crate) fn diagnostics(diagnostics: &[Diagnostic]) -> String {
 }
 
 pub(crate) fn navigated(result: &NavigateResult) -> String {
-    json::to_string(&json!({
-        "leaf": result.leaf,
-        "editorText": result.editor_text,
-        "cancelled": result.cancelled,
-        "summaryEntry": result.summary_entry,
-    }))
+    json::to_string(result)
 }

@@ -239,7 +239,7 @@ pub unsafe extern "C" fn branchline_session_name(
 }
 
 /// What the session is doing, as JSON: `{"id","path","cwd","name","phase","leaf","model","thinkingLevel","tools",
-/// "steering","followUp","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
+/// "steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.

@@ -54,17 +54,9 @@ pub(crate) struct Session {
     thinking_level: Option<String>,
     tools: Option<Vec<String>>,
     system_prompt: Option<String>,
-    durability: Option<Keep>,
+    durability: Option<Durability>,
     #[serde(default)]
     read_only: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Keep {
-    None,
-    Turn,
-    Entry,
 }
 
 impl From<Session> for SessionOptions {
@@ -80,11 +72,7 @@ impl From<Session> for SessionOptions {
         options.thinking_level = given.thinking_level;
         options.tools = given.tools;
         options.system_prompt = given.system_prompt;
-        options.durability = match given.durability {
-            None | Some(Keep::None) => Durability::None,
-            Some(Keep::Turn) => Durability::Turn,
-            Some(Keep::Entry) => Durability::Entry,
-        };
+        options.durability = given.durability.unwrap_or_default();
         options.read_only = given.read_only;
         options
     }

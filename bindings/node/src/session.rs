@@ -73,22 +73,7 @@ impl Session {
 
     #[napi(getter)]
     pub fn state(&self) -> napi::Result<String> {
-        guard(|| {
-            let state = self.session.state();
-            self.shared.text(
-                json!({
-                    "phase": state.phase.name(),
-                    "leaf": state.leaf,
-                    "model": state.model,
-                    "thinkingLevel": state.thinking_level,
-                    "tools": state.tools,
-                    "steering": state.steering,
-                    "followUp": state.follow_up,
-                    "contextMessages": state.context_messages,
-                })
-                .to_string(),
-            )
-        })
+        guard(|| self.shared.text(branchline::json::to_string(&self.session.state())))
     }
 
     #[napi]
@@ -151,13 +136,7 @@ impl Session {
         let options = guard(|| options::read::<options::Navigate>(&options))?.into();
         self.call(ticket, |session| async move {
             let arrived = session.navigate(&entry_id, options).await?;
-            let json = json!({
-                "leaf": arrived.leaf,
-                "editorText": arrived.editor_text,
-                "cancelled": arrived.cancelled,
-                "summaryEntry": arrived.summary_entry,
-            });
-            Ok(Outcome::Text(json.to_string()))
+            Ok(Outcome::Text(branchline::json::to_string(&arrived)))
         });
         Ok(())
     }

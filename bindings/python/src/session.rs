@@ -77,6 +77,7 @@ impl Session {
         dict.set_item("tools", state.tools)?;
         dict.set_item("steering", state.steering)?;
         dict.set_item("follow_up", state.follow_up)?;
+        dict.set_item("pending_bash", state.pending_bash)?;
         dict.set_item("context_messages", state.context_messages)?;
         Ok(dict)
     }

@@ -15,7 +15,7 @@ use super::os_error::os_error;
 use super::walk::{self, Bound, Entry, Failed, Key, Root, Visit};
 use super::walk_rules::Rules;
 use super::walk_source::Source;
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path};
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
 
 const DESCRIPTION: &str = "Find files and directories by a glob pattern. Prints paths relative to the searched directory, \
 directories with a / at the end. Passes over what .gitignore excludes; hidden files are included. \
@@ -59,17 +59,7 @@ impl Tool for FindTool {
     }
 
     fn execute(&self, call: ToolCall) -> ToolFuture {
-        Box::pin(async move {
-            let source = Source::new(&call.operations).await.map_err(|error| ToolError::new(error.to_string()))?;
-            let cancel = call.cancel.clone();
-            let finding = blocking(move || find(&call, &source));
-            tokio::select! {
-                biased;
-                // The walk looks at the token too, and ends in its own time.
-                () = cancel.cancelled() => Err(ToolError::aborted()),
-                result = finding => result,
-            }
-        })
+        search(call, find)
     }
 }
 

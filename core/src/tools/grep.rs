@@ -13,7 +13,7 @@ use super::os_error::os_error;
 use super::walk::{self, Entry, Failed, Root};
 use super::walk_rules::Rules;
 use super::walk_source::Source;
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path};
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
 
 const DESCRIPTION: &str = "Search files for lines that match a regular expression (Rust syntax). Prints path:line: text. \
 Passes over binary files and what .gitignore excludes; hidden files are searched. \
@@ -61,17 +61,7 @@ impl Tool for GrepTool {
     }
 
     fn execute(&self, call: ToolCall) -> ToolFuture {
-        Box::pin(async move {
-            let source = Source::new(&call.operations).await.map_err(|error| ToolError::new(error.to_string()))?;
-            let cancel = call.cancel.clone();
-            let searching = blocking(move || grep(&call, &source));
-            tokio::select! {
-                biased;
-                // The search looks at the token too, and ends in its own time.
-                () = cancel.cancelled() => Err(ToolError::aborted()),
-                result = searching => result,
-            }
-        })
+        search(call, grep)
     }
 }
 

@@ -85,6 +85,22 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+/// A search of files in the background. It watches the call's token itself and ends in its own time; the call is over at
+/// once when that is set.
+fn search(call: ToolCall, work: fn(&ToolCall, &walk_source::Source) -> Result<ToolResult, ToolError>) -> ToolFuture {
+    Box::pin(async move {
+        let source = walk_source::Source::new(&call.operations).await;
+        let source = source.map_err(|error| ToolError::new(error.to_string()))?;
+        let cancel = call.cancel.clone();
+        let searching = blocking(move || work(&call, &source));
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ToolError::aborted()),
+            result = searching => result,
+        }
+    })
+}
+
 /// Makes the images of a result fit (T16).
 pub(crate) async fn fit_images(
     result: Result<ToolResult, ToolError>,

@@ -77,7 +77,7 @@ pub(crate) struct Diagnostics {
 }
 
 /// Enough to see the pattern of any damage; the total counts the rest.
-const KEPT: usize = 1000;
+pub(crate) const KEPT: usize = 1000;
 
 impl Diagnostics {
     pub(crate) fn push(&mut self, line: u64, offset: u64, kind: DiagnosticKind, message: impl Into<String>) {
@@ -85,6 +85,11 @@ impl Diagnostics {
         if self.list.len() < KEPT {
             self.list.push(Diagnostic { line, offset, kind, message: message.into() });
         }
+    }
+
+    /// Counts faults of which nothing more is known.
+    pub(crate) fn add_uncounted(&mut self, count: u64) {
+        self.total += count;
     }
 
     pub(crate) fn list(&self) -> &[Diagnostic] {

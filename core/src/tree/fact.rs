@@ -6,7 +6,7 @@
 use crate::json::{self, Kind, ObjectError};
 use crate::message::Role;
 
-use super::diagnostic::DiagnosticKind;
+use super::diagnostic::{DiagnosticKind, KEPT};
 use super::kind::{EntryKind, MessagePlace};
 use super::time;
 
@@ -76,6 +76,8 @@ pub(crate) struct Fault {
 pub(crate) struct FactBlock {
     pub(crate) facts: Vec<Fact>,
     pub(crate) faults: Vec<Fault>,
+    /// Faults beyond those kept.
+    pub(crate) more_faults: u64,
     /// All lines, blank and bad ones included.
     pub(crate) lines: u32,
     text: Vec<u8>,
@@ -119,7 +121,11 @@ impl FactBlock {
                 }
                 false => (kind, message),
             };
-            self.faults.push(Fault { offset, line: number, kind, message });
+            if self.faults.len() < KEPT {
+                self.faults.push(Fault { offset, line: number, kind, message });
+            } else {
+                self.more_faults += 1;
+            }
         }
     }
 
@@ -300,7 +306,7 @@ pub(crate) fn read_time(raw: &[u8]) -> Option<i64> {
 
 /// Only white space (S51).
 pub(crate) fn is_blank(line: &[u8]) -> bool {
-    String::from_utf8_lossy(line).trim().is_empty()
+    line.utf8_chunks().all(|chunk| chunk.valid().trim_start().is_empty() && chunk.invalid().is_empty())
 }
 
 fn kind_name(kind: Kind) -> &'static str {

@@ -4,7 +4,7 @@
 //! lines stay in the entry list, and the node stands for the later one (S60, S67). Parents are node numbers, so a child
 //! of a repeated id needs no repair. Bodies stay in the log. About 60 bytes an entry.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::diagnostic::{DiagnosticKind, Diagnostics};
 use super::fact::{Extra, Fact, FactBlock, ParentRef};
@@ -62,8 +62,8 @@ pub(crate) struct Index {
     missing: HashMap<Box<str>, Vec<(u32, u32)>>,
     /// (entry, lines that are no entries before it), where that number changes: header, blank and bad lines.
     skipped: Vec<(u32, u64)>,
-    /// Edges taken out because they closed a cycle: (node, parent it names).
-    cut: Vec<(u32, u32)>,
+    /// Edges taken out because they closed a cycle: parent → the nodes that name it.
+    cut: HashMap<u32, Vec<u32>>,
     /// Set when an edge was added that does not point backwards; only such edges can close a cycle.
     check_cycles: bool,
     adjacency: Option<Adjacency>,
@@ -108,6 +108,7 @@ impl Index {
                 fault.message.as_str(),
             );
         }
+        self.diagnostics.add_uncounted(block.more_faults);
         for fact in &block.facts {
             self.insert(fact, block);
         }
@@ -119,9 +120,15 @@ impl Index {
         if std::mem::take(&mut self.check_cycles) {
             self.cut_cycles();
         }
-        for (line, node) in std::mem::take(&mut self.unchecked) {
+        let unchecked = std::mem::take(&mut self.unchecked);
+        // A node that waited for its parent may since have been cut from it.
+        let cut: HashSet<u32> = match unchecked.is_empty() {
+            true => HashSet::new(),
+            false => self.cut.values().flatten().copied().collect(),
+        };
+        for (line, node) in unchecked {
             let entry = self.nodes[node as usize];
-            if entry.line == line && entry.parent == ORPHAN && !self.cut.iter().any(|(cut, _)| *cut == node) {
+            if entry.line == line && entry.parent == ORPHAN && !cut.contains(&node) {
                 self.report_missing_parent(line, node);
             }
         }
@@ -231,7 +238,7 @@ impl Index {
                 next = self.nodes[next as usize].parent;
             }
             let parent = self.nodes[first as usize].parent;
-            self.cut.push((first, parent));
+            self.cut.entry(parent).or_default().push(first);
             self.nodes[first as usize].parent = ORPHAN;
             self.adjacency = None;
             let place = self.place(first);
@@ -348,10 +355,8 @@ impl Index {
             children.push(at);
             at = adjacency.next[at as usize];
         }
-        let cut = self.cut.iter().filter(|(_, named)| Some(*named) == parent).map(|(node, _)| *node);
-        let before = children.len();
-        children.extend(cut);
-        if children.len() > before {
+        if let Some(cut) = parent.and_then(|parent| self.cut.get(&parent)) {
+            children.extend(cut);
             children.sort_unstable();
         }
         children

@@ -14,9 +14,11 @@ use crate::json;
 use crate::message::Role;
 
 use super::discover::{cwd_filter, passes, session_files};
-use super::fact::{is_blank, read_time, string_is};
+use super::fact::{read_time, string_is};
+use super::header::{FirstLine, first_line};
 use super::lines::for_each_line;
 use super::location;
+use super::open::without_mark;
 use super::options::CreateOptions;
 use super::storage::{FileMode, Storage};
 
@@ -250,26 +252,22 @@ impl<'a> json::Members<'a> for Fields<'a> {
 
 impl Reader {
     fn line(&mut self, line: &[u8]) -> ControlFlow<()> {
+        if self.header.is_none() {
+            return match first_line(without_mark(line)) {
+                FirstLine::Object(line) => self.header_line(line),
+                FirstLine::Value => ControlFlow::Break(()),
+                FirstLine::Nothing => ControlFlow::Continue(()),
+            };
+        }
         let mut fields = Fields::default();
-        let line = match self.header {
-            None => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
-            Some(_) => line,
-        };
-        match json::members(line, &mut fields) {
-            Ok(()) if self.header.is_none() => return self.header_line(line, &fields),
-            Ok(()) => self.entry(&fields),
-            // JSON that is neither an object nor nothing (S55) cannot be in front of a header.
-            Err(json::ObjectError::NotAnObject(_)) if self.header.is_none() => match line.trim_ascii() {
-                b"null" | b"false" | b"0" | b"-0" | b"\"\"" => {}
-                _ => return ControlFlow::Break(()),
-            },
-            Err(_) => debug_assert!(self.header.is_some() || is_blank(line) || json::validate(line).is_err()),
+        if json::members(line, &mut fields).is_ok() {
+            self.entry(&fields);
         }
         ControlFlow::Continue(())
     }
 
-    fn header_line(&mut self, line: &[u8], fields: &Fields<'_>) -> ControlFlow<()> {
-        if !string_is(fields.entry_type, "session") {
+    fn header_line(&mut self, line: &[u8]) -> ControlFlow<()> {
+        if !json::get(line, "type").is_some_and(|raw| string_is(raw, "session")) {
             return ControlFlow::Break(());
         }
         let string = |key| json::get(line, key).and_then(json::decode_string);
@@ -277,7 +275,7 @@ impl Reader {
             id: string("id"),
             cwd: string("cwd"),
             parent_session: string("parentSession"),
-            created: fields.timestamp.and_then(read_time),
+            created: json::get(line, "timestamp").and_then(read_time),
         });
         ControlFlow::Continue(())
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorCode, Result};
 use super::index::Place;
 use super::open::load;
 use super::options::{Durability, OpenOptions};
-use super::storage::{FileMode, Storage, StorageFile, append_all, fill, read_range};
+use super::storage::{FileMode, Storage, StorageFile, append_all, fill};
 use super::tree::State;
 
 #[derive(Debug)]
@@ -127,35 +127,33 @@ impl Log {
 
     /// Reads bytes that are in the index.
     pub(crate) fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
-        let bytes = match &self.backing {
-            Backing::Buffer(bytes) => {
-                let start = (offset as usize).min(bytes.len());
-                bytes[start..start.saturating_add(len).min(bytes.len())].to_vec()
-            }
-            Backing::File(log) => {
-                read_range(&*log.file, offset, len).map_err(|error| self.failed("read the session file", &error))?
-            }
-        };
-        if bytes.len() < len {
-            return Err(self.changed("the session file became shorter while it was open; open it again"));
-        }
+        let mut bytes = Vec::new();
+        self.read_into(offset, len, &mut bytes)?;
         Ok(bytes)
     }
 
     /// Appends bytes that are in the index to `out`.
     pub(crate) fn read_into(&self, offset: u64, len: usize, out: &mut Vec<u8>) -> Result<()> {
-        match &self.backing {
-            Backing::Buffer(_) => out.extend_from_slice(&self.read(offset, len)?),
-            Backing::File(log) => {
-                let start = out.len();
-                out.resize(start + len, 0);
-                let filled = fill(&*log.file, offset, &mut out[start..]);
-                if filled.map_err(|error| self.failed("read the session file", &error))? < len {
-                    return Err(self.changed("the session file became shorter while it was open; open it again"));
-                }
+        let start = out.len();
+        let filled = match &self.backing {
+            Backing::Buffer(bytes) => {
+                let from = (offset as usize).min(bytes.len());
+                let piece = &bytes[from..from.saturating_add(len).min(bytes.len())];
+                out.extend_from_slice(piece);
+                piece.len()
             }
+            Backing::File(log) => {
+                out.resize(start + len, 0);
+                fill(&*log.file, offset, &mut out[start..])
+                    .map_err(|error| self.failed("read the session file", &error))?
+            }
+        };
+        match filled {
+            filled if filled < len => {
+                Err(self.changed("the session file became shorter while it was open; open it again"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The open file, for a scan of its tail.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::json;
 
 use super::append::fresh_id_unless;
-use super::fact::{FactBlock, Fault, is_blank, string_is};
+use super::fact::{FactBlock, is_blank, string_is};
 use super::header::{FirstLine, Header, first_line};
 use super::ids::IdSource;
 
@@ -16,7 +16,7 @@ pub(crate) struct Migrated {
     /// Lines that are not JSON. The rewrite leaves them out (S66), so the caller keeps them elsewhere.
     pub(crate) dropped: Vec<u8>,
     /// What is wrong with them.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) damaged: FactBlock,
 }
 
 /// Whether a file with this header needs [`migrate`] (S61).
@@ -61,7 +61,7 @@ pub(crate) fn migrate(bytes: &[u8], header: &Header, ids: &dyn IdSource) -> Migr
         out.extend_from_slice(&line);
         out.push(b'\n');
     }
-    Migrated { bytes: out, dropped, faults: damaged.faults }
+    Migrated { bytes: out, dropped, damaged }
 }
 
 /// 1 → 2: a linear list of lines becomes a chain (S62–S64).

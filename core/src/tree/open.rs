@@ -7,7 +7,7 @@ use std::sync::{Arc, RwLock};
 
 use crate::error::{Error, ErrorCode, Result};
 
-use super::fact::{FactBlock, Fault};
+use super::fact::FactBlock;
 use super::header::{FirstLine, Header, first_line};
 use super::ids::is_valid_session_id;
 use super::index::Index;
@@ -175,11 +175,10 @@ impl Tree {
 pub(crate) fn session_directory(options: &CreateOptions, cwd: &Path) -> PathBuf {
     match &options.session_dir {
         Some(directory) => location::resolve(&location::expand_home(directory)),
-        None if location::session_dir_override().is_some() => location::session_dir_override().unwrap_or_default(),
-        None => {
+        None => location::session_dir_override().unwrap_or_else(|| {
             let agent_dir = options.agent_dir.clone().unwrap_or_else(location::agent_dir);
             location::session_dir(&location::resolve(&location::expand_home(&agent_dir)), cwd)
-        }
+        }),
     }
 }
 
@@ -213,10 +212,9 @@ pub(crate) fn load(file: Box<dyn StorageFile>, path: &Path, options: &OpenOption
         let bytes = read_range(&*file, 0, len as usize).map_err(|error| fail(&error))?;
         return load_migrated(file, path, options, &bytes, &header);
     }
-    let mut index = Index::after_lines(found.lines);
-    for fault in &found.faults {
-        index.diagnostics.push(u64::from(fault.line) + 1, fault.offset, fault.kind, fault.message.as_str());
-    }
+    let mut index = Index::after_lines(0);
+    index.absorb(&found.before);
+    index.file_lines = found.lines;
     scan_into(&mut index, &*file, found.end, len).map_err(|error| fail(&error))?;
     index.finish();
     let sealed = read_range(&*file, len - 1, 1).map_err(|error| fail(&error))? == b"\n";
@@ -270,14 +268,12 @@ fn load_migrated(
     header: &Header,
 ) -> Result<State> {
     let migrated = migrate::migrate(bytes, header, &*options.ids);
-    let mut index = Index::default();
+    let mut index = Index::after_lines(0);
+    index.absorb(&migrated.damaged);
     let start = first_text_line(&migrated.bytes).len() as u64 + 1;
     index.file_lines = 1;
     index.absorb(&scan::scan_bytes(&migrated.bytes[(start as usize).min(migrated.bytes.len())..], start));
     index.finish();
-    for fault in &migrated.faults {
-        index.diagnostics.push(u64::from(fault.line) + 1, fault.offset, fault.kind, fault.message.as_str());
-    }
     let header = Header::read(first_text_line(&migrated.bytes)).unwrap_or_else(|| header.clone());
     let storage = options.storage.clone();
     let log = if options.read_only {
@@ -304,17 +300,16 @@ pub(crate) struct HeaderSearch {
     /// Lines up to and including the header.
     pub(crate) lines: u64,
     pub(crate) why_not: &'static str,
-    /// Bad lines before the header.
-    pub(crate) faults: Vec<Fault>,
+    /// The lines before the header: none of them is an entry.
+    pub(crate) before: FactBlock,
 }
 
 /// Finds the first parsed line of a file and sees whether it is a header (S8, S52).
 ///
 /// A byte order mark in front of it is passed over (S53 allows it; it is never written).
 pub(crate) fn find_header(file: &dyn StorageFile, len: u64) -> io::Result<HeaderSearch> {
-    let mut search =
-        HeaderSearch { header: None, end: 0, lines: 0, why_not: "no line of it is a JSON object", faults: Vec::new() };
-    let mut before = FactBlock::default();
+    let why_not = "no line of it is a JSON object";
+    let mut search = HeaderSearch { header: None, end: 0, lines: 0, why_not, before: FactBlock::default() };
     for_each_line(file, 0, len, &mut Vec::new(), |line| {
         let offset = search.end;
         search.lines += 1;
@@ -322,9 +317,7 @@ pub(crate) fn find_header(file: &dyn StorageFile, len: u64) -> io::Result<Header
         let line = if offset == 0 { without_mark(line) } else { line };
         match first_line(line) {
             FirstLine::Nothing => {
-                before.read_line(line, offset, true);
-                // A file of nothing but bad lines is refused; its faults need no list.
-                before.faults.truncate(MAX_FAULTS);
+                search.before.read_line(line, offset, true);
                 return ControlFlow::Continue(());
             }
             FirstLine::Object(line) => {
@@ -335,12 +328,8 @@ pub(crate) fn find_header(file: &dyn StorageFile, len: u64) -> io::Result<Header
         }
         ControlFlow::Break(())
     })?;
-    search.faults = before.faults;
     Ok(search)
 }
-
-/// As many bad lines before a header are told of.
-const MAX_FAULTS: usize = 1000;
 
 /// A line without the byte order mark that some editors put in front of a file.
 pub(crate) fn without_mark(line: &[u8]) -> &[u8] {

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::ids::{IdSource, SystemIds};
 use super::storage::{OsStorage, Storage};
 
 /// When an appended entry is on the disk, not only with the operating system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Whenever the operating system likes: a crash of the machine may lose the last seconds, a crash of the process
     /// nothing. What pi does.

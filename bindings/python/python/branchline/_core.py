@@ -58,6 +58,8 @@ class SessionState:
     """Texts waiting to steer the run."""
     follow_up: List[str]
     """Texts waiting for its end."""
+    pending_bash: int
+    """Shell runs that wait for the end of what runs."""
     context_messages: int
     """Messages in the model's context."""
 
