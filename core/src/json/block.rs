@@ -84,6 +84,16 @@ fn copy_run(out: &mut Vec<u8>, block: &Block, stops: u32, len: usize) -> usize {
     run
 }
 
+/// Whether a text has nothing that [`special`] finds. For short texts; eight bytes at a time.
+#[inline]
+pub(super) fn is_plain(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk::<8>() else {
+        return text.iter().all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\');
+    };
+    let (words, _) = text.as_chunks::<8>();
+    words.iter().chain([last]).all(|word| portable::special_in(u64::from_le_bytes(*word)) == 0)
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(super) use sse2::{escape_masks, masks, special};
 
@@ -179,7 +189,7 @@ mod sse2 {
     }
 }
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg_attr(target_arch = "x86_64", allow(dead_code))] // there only `special_in` is used outside of tests
 mod portable {
     use super::{Block, Masks};
 
@@ -190,7 +200,13 @@ mod portable {
     /// Bytes that end a plain run inside a string: quote, backslash or control character.
     #[inline]
     pub(in super::super) fn special(block: &Block) -> u32 {
-        mask(block, |word| is(word, b'"') | is(word, b'\\') | is_control(word))
+        mask(block, special_in)
+    }
+
+    /// [`special`] for eight bytes: the high bit of each that ends a plain run.
+    #[inline]
+    pub(super) fn special_in(word: u64) -> u64 {
+        is(word, b'"') | is(word, b'\\') | is_control(word)
     }
 
     /// The three classes of [`special`] told apart.

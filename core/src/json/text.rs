@@ -34,6 +34,12 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     // A block more than the text, since whole blocks are copied.
     out.reserve(text.len() + LEN);
     out.push(b'"');
+    if text.len() < LEN && block::is_plain(text.as_bytes()) {
+        // Keys, ids and words: copying a block for each would be most of the work.
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
     block::copy_replacing(out, text.as_bytes(), block::special, |out, rest| {
         write_escaped(out, rest.first().copied().unwrap_or_default());
         1

@@ -50,7 +50,13 @@ pub fn write_value(out: &mut Vec<u8>, value: &Value) {
             }
             out.push(b']');
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => write(out, value),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes()),
+            None => write(out, value),
+        },
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
     }
 }
 

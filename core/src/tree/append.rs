@@ -11,7 +11,6 @@ use super::new_entry::{Base, NewEntry};
 use super::open::scan_into;
 use super::options::Durability;
 use super::storage::{StorageFile, read_range};
-use super::time::format_iso;
 use super::tree::{State, Tree};
 
 /// The room of the last line is kept for the next one, unless it was an unusually long line.
@@ -26,13 +25,13 @@ impl Tree {
         state.catch_up(Tail::Take)?;
         let parent_node = match parent {
             None => ROOT,
-            Some(id) => state.index.find(id).ok_or_else(|| not_found(id))?,
+            Some(id) => state.index.find_from_end(id).ok_or_else(|| not_found(id))?,
         };
         let id = fresh_id(&state.index, &*self.shared.ids);
         let now = self.shared.ids.now_ms();
-        let timestamp = format_iso(now);
+        let timestamp = state.stamp.at(now);
         let kind = entry.kind();
-        let base = Base { id: &id, parent, timestamp: &timestamp };
+        let base = Base { id: &id, parent, timestamp };
         let (line, message) = entry.line(kind, base, std::mem::take(&mut state.line));
         let written = match state.index.has_conversation || kind.is_conversation() {
             true => state.log.create_with(&line),
@@ -54,7 +53,7 @@ impl Tree {
             NewEntry::Label { target, label } => {
                 let (mut label_json, mut time_json) = (Vec::new(), Vec::new());
                 json::write_string(&mut label_json, label.unwrap_or_default());
-                json::write_string(&mut time_json, &timestamp);
+                json::write_string(&mut time_json, timestamp);
                 state.index.labels.set(target, &label_json, &time_json);
             }
             NewEntry::SessionInfo { name } => state.index.name = Some((*name).into()),

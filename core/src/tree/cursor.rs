@@ -203,7 +203,11 @@ impl Cursor {
 
     fn append(&mut self, entry: &NewEntry<'_>) -> Result<String> {
         let id = self.tree.append(self.leaf.as_deref(), entry)?;
-        self.leaf = Some(id.clone());
+        match &mut self.leaf {
+            // In the room of the id before.
+            Some(leaf) => leaf.clone_from(&id),
+            none => *none = Some(id.clone()),
+        }
         Ok(id)
     }
 }

@@ -120,12 +120,12 @@ impl Index {
         if std::mem::take(&mut self.check_cycles) {
             self.cut_cycles();
         }
+        if self.unchecked.is_empty() {
+            return;
+        }
         let unchecked = std::mem::take(&mut self.unchecked);
         // A node that waited for its parent may since have been cut from it.
-        let cut: HashSet<u32> = match unchecked.is_empty() {
-            true => HashSet::new(),
-            false => self.cut.values().flatten().copied().collect(),
-        };
+        let cut: HashSet<u32> = self.cut.values().flatten().copied().collect();
         for (line, node) in unchecked {
             let entry = self.nodes[node as usize];
             if entry.line == line && entry.parent == ORPHAN && !cut.contains(&node) {
@@ -287,6 +287,11 @@ impl Index {
 
     pub(crate) fn find(&self, id: &str) -> Option<u32> {
         self.ids.get(id)
+    }
+
+    /// [`find`](Index::find) for what is probably the last entry, as the parent of the next one is.
+    pub(crate) fn find_from_end(&self, id: &str) -> Option<u32> {
+        self.last().filter(|node| self.id(*node) == id).or_else(|| self.find(id))
     }
 
     pub(crate) fn id(&self, node: u32) -> &str {

@@ -31,6 +31,23 @@ pub fn format_iso(ms: i64) -> String {
     format!("{sign}{:06}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z", year.abs())
 }
 
+/// The text of the last time that was asked for: entries come faster than milliseconds pass.
+#[derive(Debug, Default)]
+pub(crate) struct Stamp {
+    ms: i64,
+    text: String,
+}
+
+impl Stamp {
+    /// [`format_iso`].
+    pub(crate) fn at(&mut self, ms: i64) -> &str {
+        if self.text.is_empty() || self.ms != ms {
+            (self.ms, self.text) = (ms, format_iso(ms));
+        }
+        &self.text
+    }
+}
+
 /// Milliseconds since the Unix epoch of an ISO 8601 text in the forms of ECMAScript's date time strings; `None` for
 /// anything else. A time without an offset is taken as UTC.
 pub fn parse_iso(text: &str) -> Option<i64> {

@@ -14,6 +14,7 @@ use super::labels::Label;
 use super::log::Log;
 use super::options::{CreateOptions, Durability, OpenOptions};
 use super::storage::Storage;
+use super::time::Stamp;
 
 /// A session tree: every entry of one session file (or of one session in memory).
 ///
@@ -77,11 +78,12 @@ pub(crate) struct State {
     pub(crate) header: Header,
     /// Room for the next line to append.
     pub(crate) line: Vec<u8>,
+    pub(crate) stamp: Stamp,
 }
 
 impl State {
     pub(crate) fn new(index: Index, log: Log, header: Header) -> State {
-        State { index, log, header, line: Vec::new() }
+        State { index, log, header, line: Vec::new(), stamp: Stamp::default() }
     }
 }
 
