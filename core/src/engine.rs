@@ -263,6 +263,11 @@ impl std::fmt::Debug for Engine {
 }
 
 impl EngineShared {
+    /// The agent directory: the host's, else the environment's, else the usual one.
+    pub(crate) fn agent_dir(&self) -> PathBuf {
+        self.options.agent_dir.clone().unwrap_or_else(tree::agent_dir)
+    }
+
     pub(crate) fn model(&self, name: &str) -> Result<Arc<Model>> {
         lock(&self.models).find(name)
     }

@@ -18,6 +18,7 @@ pub mod tree;
 
 pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
+pub use resources::{Discover, ResourceOptions, Resources};
 pub use session::{
     CompactionReason, CompactionResult, CustomMessage, Delivery, Event, EventKind, Events, Fork, ForkMessage,
     ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, Run, RunResult, Session, SessionOptions,

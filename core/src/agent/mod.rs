@@ -11,7 +11,6 @@ mod partial;
 mod projection;
 mod recovery;
 mod respond;
-mod system_prompt;
 mod system_state;
 mod tool_call;
 mod toolset;
@@ -21,7 +20,6 @@ mod turn;
 pub use hooks::{Decision, HookFuture, HookedCall, ResultChange, ToolHook};
 pub(crate) use projection::{Projection, Response};
 pub(crate) use recovery::Recovery;
-pub(crate) use system_prompt::SystemPrompt;
 pub(crate) use system_state::SystemState;
 pub(crate) use toolset::Toolset;
 

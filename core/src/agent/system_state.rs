@@ -89,6 +89,11 @@ impl SystemState {
         self.checked == Some(version)
     }
 
+    /// The wanted sections changed, whatever the version of the toolset.
+    pub(crate) fn recheck(&mut self) {
+        self.checked = None;
+    }
+
     /// What differs from the wanted sections and tools. Without difference the version counts as checked.
     pub(crate) fn changes(&mut self, sections: &[(String, String)], tools: &[Declared], version: u64) -> Changes {
         let mut changes = Changes::default();

@@ -145,7 +145,8 @@ impl Actor {
         if self.projection.system().is_checked(version) {
             return Ok(());
         }
-        let sections = self.prompt.sections(&self.tools);
+        let definitions: Vec<_> = self.tools.active().iter().map(|tool| tool.definition()).collect();
+        let sections = self.prompt.sections(&definitions);
         let changes = self.projection.system_mut().changes(&sections, self.tools.declared(), version);
         if changes.is_empty() {
             return Ok(());

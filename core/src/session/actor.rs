@@ -18,12 +18,13 @@ use super::event::EventKind;
 use super::options::Phase;
 use super::run::{Outcome, RunResult};
 use super::{Pending, Shared, Step, thinking};
-use crate::agent::{Projection, Recovery, Response, SystemPrompt, Toolset};
+use crate::agent::{Projection, Recovery, Response, Toolset};
 use crate::engine::EngineShared;
 use crate::error::Result;
 use crate::message::{Message, Role, Usage};
 use crate::providers::Model;
 use crate::resources::settings::{QueueMode, Settings};
+use crate::resources::system_prompt::SystemPrompt;
 use crate::tree::Cursor;
 
 pub(crate) struct Actor {
@@ -88,7 +89,11 @@ impl Actor {
         model: Option<Arc<Model>>,
         level: String,
     ) -> Actor {
-        let prompt = SystemPrompt::new(shared.choices_made().system_prompt.clone(), shared.cwd.clone());
+        let prompt = SystemPrompt {
+            custom: shared.choices_made().system_prompt.clone(),
+            resources: shared.resources(),
+            cwd: shared.cwd.clone(),
+        };
         let mut actor = Actor {
             engine,
             _ended: Ended(shared.clone()),

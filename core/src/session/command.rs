@@ -1,5 +1,7 @@
 //! What a handle can ask its actor to do.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -8,6 +10,7 @@ use super::options::{CustomMessage, Delivery, NavigateOptions, NavigateResult, P
 use super::{Events, RunResult};
 use crate::error::Result;
 use crate::message::{BashExecution, Message};
+use crate::resources::{ResourceOptions, Resources};
 use crate::system::clock::now_ms;
 use tokio::sync::watch;
 
@@ -33,6 +36,7 @@ pub(crate) enum Command {
     RecordBash { execution: BashExecution, reply: Reply<Option<String>> },
     EditContext { target: String, replacement: Value, reply: Reply<String> },
     Compact { instructions: Option<String>, reply: Reply<CompactionResult> },
+    SetResources { options: ResourceOptions, resources: Arc<Resources>, reply: Reply<()> },
 }
 
 /// What starts a run.

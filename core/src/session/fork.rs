@@ -67,6 +67,8 @@ impl Shared {
             model: state.model,
             thinking_level: Some(state.thinking_level),
             tools: Some(state.tools),
+            resources: self.resource_options(),
+            loaded: Some(self.resources()),
             ..self.choices_made().clone()
         }
     }

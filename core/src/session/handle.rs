@@ -61,6 +61,10 @@ impl Actor {
             Command::RecordBash { execution, reply } => {
                 let _ = reply.send(self.record_bash(execution));
             }
+            Command::SetResources { options, resources, reply } => {
+                self.set_resources(options, resources);
+                let _ = reply.send(Ok(()));
+            }
             Command::EditContext { target, replacement, reply } => {
                 let _ = reply.send(self.edit_context(&target, &replacement));
             }

@@ -19,6 +19,7 @@ pub mod files;
 mod fork;
 mod handle;
 mod hub;
+mod knowledge;
 mod navigate;
 mod open;
 mod options;

@@ -11,6 +11,7 @@ use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::Model;
 use crate::resources::settings::Settings;
+use crate::resources::{ResourceOptions, Resources};
 use crate::tools::Tool;
 use crate::tree::{CreateOptions, Cursor, Durability, OpenOptions, OsStorage, Tree};
 
@@ -31,12 +32,16 @@ pub(crate) struct Choices {
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
     pub(crate) hooks: Vec<Arc<dyn ToolHook>>,
     pub(crate) system_prompt: Option<String>,
+    pub(crate) resources: ResourceOptions,
+    /// What was read already, by the session this one is copied from.
+    pub(crate) loaded: Option<Arc<Resources>>,
     pub(crate) settings: Settings,
     pub(crate) durability: Durability,
     pub(crate) read_only: bool,
 }
 
 pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: SessionOptions) -> Result<Session> {
+    options.resources.check()?;
     let choices = Choices {
         name: options.name.clone(),
         model: options.model.clone(),
@@ -45,6 +50,8 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         custom_tools: options.custom_tools.clone(),
         hooks: options.tool_hooks.clone(),
         system_prompt: options.system_prompt.clone(),
+        resources: options.resources.clone(),
+        loaded: None,
         settings: options.settings.clone().unwrap_or_else(|| engine.options.settings.clone()),
         durability: options.durability,
         read_only: options.read_only,
@@ -184,7 +191,11 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         cursor.append_name(name)?;
     }
     let read_only = choices.read_only;
-    let shared = Arc::new(Shared::new(tree, state, choices));
+    let resources = match &choices.loaded {
+        Some(loaded) => loaded.clone(),
+        None => Arc::new(Resources::load(&choices.resources, &choices.settings, &engine.agent_dir(), tree.cwd())),
+    };
+    let shared = Arc::new(Shared::new(tree, state, choices, resources));
     let mut actor = Actor::new(engine, shared.clone(), cursor, projection, tools, model, wished);
     if !read_only {
         actor.record_start(existing)?;

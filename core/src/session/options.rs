@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::agent::ToolHook;
+use crate::resources::ResourceOptions;
 use crate::resources::settings::Settings;
 use crate::tools::Tool;
 use crate::tree::{Durability, Storage};
@@ -45,6 +46,8 @@ pub struct SessionOptions {
     pub tool_hooks: Vec<Arc<dyn ToolHook>>,
     /// Replaces the built-in system prompt (S300).
     pub system_prompt: Option<String>,
+    /// What the session reads of its project and tells the model; by default nothing.
+    pub resources: ResourceOptions,
     /// Settings (S281); `None` is the engine's. Nothing is read from a settings file unless the host does so, see
     /// [`Settings::load`].
     pub settings: Option<Settings>,
@@ -72,6 +75,7 @@ impl SessionOptions {
             custom_tools: Vec::new(),
             tool_hooks: Vec::new(),
             system_prompt: None,
+            resources: ResourceOptions::default(),
             settings: None,
             durability: Durability::default(),
             storage: None,
@@ -190,13 +194,21 @@ pub struct PromptOptions {
     pub images: Vec<Value>,
     /// What happens when a run is active.
     pub when_running: WhenRunning,
+    /// `/skill:name` and `/name` at the start of the text are replaced by the skill or prompt template they call, if there
+    /// is one (P726, P751). Default true.
+    pub expand: bool,
     /// Events the [`Run`](super::Run) holds before the session waits for its reader. Default 1024.
     pub capacity: usize,
 }
 
 impl Default for PromptOptions {
     fn default() -> Self {
-        PromptOptions { images: Vec::new(), when_running: WhenRunning::Refuse, capacity: DEFAULT_CAPACITY }
+        PromptOptions {
+            images: Vec::new(),
+            when_running: WhenRunning::Refuse,
+            expand: true,
+            capacity: DEFAULT_CAPACITY,
+        }
     }
 }
 

@@ -49,11 +49,15 @@ impl Drop for Handle {
 }
 
 impl Session {
+    pub(super) fn engine(&self) -> &Arc<EngineShared> {
+        &self.inner.engine
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, engine: Arc<EngineShared>, commands: Sender<Command>) -> Session {
         Session { inner: Arc::new(Handle { shared, engine, commands }) }
     }
 
-    fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared {
         &self.inner.shared
     }
 
@@ -95,7 +99,7 @@ impl Session {
     /// Sends a prompt and returns once it is accepted.
     ///
     /// Errors: `running` when a run is active and `options` do not say to queue it, `compacting`, `no_model`,
-    /// `unknown_model`, `read_only`.
+    /// `unknown_model`, `read_only`, `storage_failed` when a skill that is called cannot be read.
     pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
         self.start(Input::Text(text.into()), options).await
     }
@@ -108,20 +112,24 @@ impl Session {
     }
 
     async fn start(&self, input: Input, options: PromptOptions) -> Result<Run> {
+        let input = match input {
+            Input::Text(text) if options.expand => Input::Text(self.expanded(text).await?),
+            input => input,
+        };
         let (events, outcome) = self.ask(|reply| Command::Prompt { input, options, reply }).await?;
         Ok(Run::new(self.clone(), events, outcome))
     }
 
     /// Queues a text for the current run: it is delivered before the run's next request (S232). On an idle session it
-    /// waits for the next prompt.
+    /// waits for the next prompt. Calls of skills and prompt templates are replaced, as in a prompt.
     pub async fn steer(&self, text: impl Into<String>) -> Result<()> {
-        let text = text.into();
+        let text = self.expanded(text.into()).await?;
         self.ask(|reply| Command::Queue { text, images: Vec::new(), steer: true, reply }).await
     }
 
     /// Queues a text for when the current run would end (S233). On an idle session it waits for the next prompt.
     pub async fn follow_up(&self, text: impl Into<String>) -> Result<()> {
-        let text = text.into();
+        let text = self.expanded(text.into()).await?;
         self.ask(|reply| Command::Queue { text, images: Vec::new(), steer: false, reply }).await
     }
 
@@ -341,7 +349,7 @@ impl Session {
     }
 
     /// Sends a command and waits for its answer.
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
+    pub(super) async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         if self.inner.commands.try_send(command(reply)).is_err() {
             return Err(closed());

@@ -10,6 +10,7 @@ use super::hub::Hub;
 use super::open::Choices;
 use super::options::{Phase, SessionState};
 use crate::error::{Error, ErrorCode, Result};
+use crate::resources::{ResourceOptions, Resources};
 use crate::tree::Tree;
 
 pub(crate) struct Shared {
@@ -20,8 +21,15 @@ pub(crate) struct Shared {
     /// Ends the session: set by `close`, by dropping the last handle, and by the engine.
     pub(crate) close: CancellationToken,
     choices: Choices,
+    known: Mutex<Known>,
     status: Mutex<Status>,
     phase: watch::Sender<Turnover>,
+}
+
+/// What was read for the session, and by which options.
+struct Known {
+    options: ResourceOptions,
+    resources: Arc<Resources>,
 }
 
 struct Status {
@@ -48,8 +56,9 @@ pub(crate) struct Turnover {
 }
 
 impl Shared {
-    pub(crate) fn new(tree: Tree, state: SessionState, choices: Choices) -> Shared {
+    pub(crate) fn new(tree: Tree, state: SessionState, choices: Choices, resources: Arc<Resources>) -> Shared {
         let id: Arc<str> = tree.session_id().into();
+        let known = Known { options: choices.resources.clone(), resources };
         let phase = Turnover { phase: state.phase, activity: 0 };
         Shared {
             cwd: tree.cwd().to_path_buf(),
@@ -58,6 +67,7 @@ impl Shared {
             tree,
             close: CancellationToken::new(),
             choices,
+            known: Mutex::new(known),
             status: Mutex::new(Status { state, activity: None, step: None }),
             phase: watch::Sender::new(phase),
         }
@@ -66,6 +76,24 @@ impl Shared {
     /// What the host chose when the session was made.
     pub(crate) fn choices_made(&self) -> &Choices {
         &self.choices
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was read for the session.
+    pub(crate) fn resources(&self) -> Arc<Resources> {
+        self.known().resources.clone()
+    }
+
+    /// What the session may read.
+    pub(crate) fn resource_options(&self) -> ResourceOptions {
+        self.known().options.clone()
+    }
+
+    pub(crate) fn set_resources(&self, options: ResourceOptions, resources: Arc<Resources>) {
+        *self.known() = Known { options, resources };
     }
 
     fn status(&self) -> MutexGuard<'_, Status> {

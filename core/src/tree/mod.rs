@@ -49,6 +49,7 @@ pub use kind::EntryKind;
 pub use labels::Label;
 pub use list::{ListOptions, ListProgress, OnProgress, SessionInfo, list, list_all};
 pub use location::{agent_dir, session_dir, session_dir_name};
+pub(crate) use location::{expand_home, resolve as resolve_path};
 pub use new_entry::{BranchSummaryEntry, CompactionEntry};
 pub use options::{CreateOptions, Durability, OpenOptions};
 pub use repair::{Repair, repair};
