@@ -50,8 +50,8 @@ fn fields(yaml: &str) -> Result<JsonObject, String> {
     if yaml.trim().is_empty() {
         return Ok(JsonObject::new());
     }
-    // The parser's own budget bounds depth, aliases and size.
-    let options = serde_saphyr::options! { with_snippet: false };
+    // YAML 1.2: `y` and `off` are texts. The parser's own budget bounds depth, aliases and size.
+    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
     match serde_saphyr::from_str_with_options::<Value>(yaml, options) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Ok(JsonObject::new()),

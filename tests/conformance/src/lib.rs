@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod report;
+pub mod resource_units;
 pub mod session;
 pub mod tools;
 pub mod traces;
@@ -43,6 +44,9 @@ fn run_folder(folder: &Path, report: &mut Report) -> Result<(), String> {
         }
         for case in &tools::find(&candidate)? {
             tools::run(case, report);
+        }
+        for case in &resource_units::find(&candidate) {
+            resource_units::run(case, report);
         }
     }
     Ok(())
