@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::scripted::{Script, ScriptedProvider};
-use crate::providers::{Model, Models, Provider};
+use crate::providers::{
+    Credentials, Http, Model, Models, NetworkOptions, NoCredentials, Provider, Remote, Services, WireObserver,
+};
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
 use crate::tools::{self, Operations, Tool, Toolbox};
@@ -32,6 +34,12 @@ pub struct EngineOptions {
     pub settings: Settings,
     /// The files and commands the tools of its sessions work with; the default is this machine's.
     pub operations: Operations,
+    /// How services are reached.
+    pub network: NetworkOptions,
+    /// Where keys come from; `None` is nowhere.
+    pub credentials: Option<Arc<dyn Credentials>>,
+    /// Sees the traffic with services.
+    pub wire_observer: Option<Arc<dyn WireObserver>>,
 }
 
 impl EngineOptions {
@@ -64,6 +72,24 @@ impl EngineOptions {
         self.operations = operations;
         self
     }
+
+    /// Sets [`network`](Self::network).
+    pub fn network(mut self, network: NetworkOptions) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Sets [`credentials`](Self::credentials).
+    pub fn credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// Sets [`wire_observer`](Self::wire_observer).
+    pub fn wire_observer(mut self, observer: Arc<dyn WireObserver>) -> Self {
+        self.wire_observer = Some(observer);
+        self
+    }
 }
 
 /// What a host creates first. Cheap to clone; all clones are the same engine.
@@ -86,6 +112,7 @@ pub(crate) struct EngineShared {
     pub(crate) handle: Handle,
     pub(crate) options: EngineOptions,
     models: Mutex<Models>,
+    remote: Arc<Remote>,
     tools: Mutex<Vec<Arc<dyn Tool>>>,
     scripted: Arc<ScriptedProvider>,
     /// `None` once the engine was shut down.
@@ -99,20 +126,25 @@ impl Engine {
     pub fn new(options: EngineOptions) -> Result<Engine> {
         let default = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
         let threads = options.worker_threads.unwrap_or_else(default).max(1);
-        // No I/O driver: nothing here may touch the process's signal handlers.
+        // The I/O driver is for sockets only: no signal handler of the process is touched.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("branchline")
+            .enable_io()
             .enable_time()
             .build()
             .map_err(|error| Error::new(ErrorCode::Internal, format!("cannot start worker threads: {error}")))?;
         let scripted = Arc::new(ScriptedProvider::builtin());
         let mut models = Models::default();
         models.add(scripted.clone());
+        let credentials = options.credentials.clone().unwrap_or_else(|| Arc::new(NoCredentials));
+        let http = Http::new(options.network.clone(), options.wire_observer.clone());
+        let remote = Arc::new(Remote::new(Services { http, credentials }));
         let shared = EngineShared {
             handle: runtime.handle().clone(),
             options,
             models: Mutex::new(models),
+            remote,
             tools: Mutex::new(tools::builtin()),
             scripted,
             sessions: Mutex::new(Some(Vec::new())),
@@ -139,6 +171,15 @@ impl Engine {
     /// Adds a provider and its models, replacing one of the same name.
     pub fn add_provider(&self, provider: Arc<dyn Provider>) {
         lock(&self.shared().models).add(provider);
+    }
+
+    /// Adds a model that is reached over the network by one of the wire protocols, replacing one of the same provider
+    /// and id. Keys come from [`EngineOptions::credentials`].
+    ///
+    /// Errors: `invalid_argument` without provider or id, or if the provider's name belongs to a provider that was added
+    /// as a whole.
+    pub fn add_model(&self, model: Model) -> Result<()> {
+        lock(&self.shared().models).add_model(model, &self.shared().remote)
     }
 
     /// Every model known.

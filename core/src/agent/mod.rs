@@ -10,6 +10,7 @@ mod hooks;
 mod partial;
 mod projection;
 mod recovery;
+mod request_options;
 mod respond;
 mod system_state;
 mod tool_call;

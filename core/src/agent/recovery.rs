@@ -1,5 +1,7 @@
 //! What follows a run by itself: the same request again after an error, or after making room for it (S242–S256).
 
+use std::time::Duration;
+
 use super::classify::{is_context_overflow, is_recoverable_length_stop, is_retryable_response};
 use super::projection::Response;
 use crate::error::Result;
@@ -20,6 +22,8 @@ pub(crate) struct Recovery {
     attempt: u32,
     /// Room was made since the last user message, or since a response that was neither an error nor cut off.
     made_room: bool,
+    /// The pause the service asked for when it refused the last request.
+    pause: Duration,
 }
 
 /// How a run begins.
@@ -42,6 +46,11 @@ impl Actor {
             && u64::from(self.recovery.attempt) < retry.max_retries
             && is_retryable_response(response)
             && !is_context_overflow(response, window)
+    }
+
+    /// The service asked for a pause before the next request; zero if it did not.
+    pub(super) fn note_pause(&mut self, pause: Duration) {
+        self.recovery.pause = pause;
     }
 
     /// A message was stored and told.
@@ -93,7 +102,9 @@ impl Actor {
         let retry = self.settings().retry();
         self.recovery.attempt += 1;
         let attempt = self.recovery.attempt;
-        let delay = retry.delay(attempt);
+        // A service that asks for more patience than the policy has gets it, up to the policy's longest wait.
+        let asked = self.recovery.pause.min(Duration::from_millis(retry.max_agent_delay_ms));
+        let delay = retry.delay(attempt).max(asked);
         let wait = RetryWait {
             attempt,
             max_attempts: retry.max_retries,

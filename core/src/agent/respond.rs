@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::{FutureExt, StreamExt};
 
@@ -33,6 +33,7 @@ impl Actor {
             tools: self.projection.system().tools(),
             thinking_level: self.level.clone(),
             session_id: self.shared.id.to_string(),
+            options: self.request_options(),
             purpose: Purpose::Turn,
             cancel: self.token(),
         })
@@ -80,6 +81,7 @@ impl Actor {
             Partial::new(AssistantStart { api, provider, model: &model.id, timestamp: now_ms() }.message())
         };
         let mut stream = self.open_stream(request)?;
+        self.note_pause(Duration::ZERO);
         let mut partial: Option<Partial> = None;
         let mut usage = Arc::new(Usage::default());
         let mut count = 0_usize;
@@ -114,6 +116,7 @@ impl Actor {
                         self.emit(EventKind::MessageUpdate { usage: usage.clone(), update }).await;
                     }
                 }
+                StreamEvent::RetryAfter(pause) => self.note_pause(pause),
                 StreamEvent::Done(message) => return Ok((message, partial.is_some())),
                 StreamEvent::Failed(reason) => return Err(Broken::Request(reason)),
             }

@@ -1,12 +1,43 @@
-//! Providers: services that answer requests with a stream of events, one wire format a file.
+//! Providers: services that answer requests with a stream of events.
 //!
-//! [`scripted`] answers from a script and needs no network: the default of demos and the backbone of tests.
+//! A wire format is one file and knows one trait, [`protocol`]; what they share is around it: `sse` reads events, `wire`
+//! their JSON, `assemble` makes stream events and the message, `drive` leads a request from the key to the end, `http`
+//! does the network, `limits` and `cost` the numbers. [`scripted`] answers from a script and needs no network: the
+//! default of demos and the backbone of tests.
 
+#![allow(dead_code, reason = "the protocols that use this follow")]
+
+mod arguments;
+mod assemble;
+mod auth;
+mod compat;
+mod cost;
+mod drive;
+mod http;
+pub mod limits;
+mod model;
 mod models;
+mod partial_json;
+mod protocol;
 mod provider;
+mod remote;
+mod request_options;
 pub mod scripted;
+pub mod sse;
+mod wire;
 
-pub use models::Model;
+pub use arguments::{Arguments, parse_arguments, repair_strings};
+pub use auth::{Auth, AuthFuture, Credentials};
+pub use compat::Compat;
+pub use cost::{Prices, Rates};
+pub use http::{NetworkOptions, ProxyChoice, WireObserver};
+pub use model::Model;
+pub use partial_json::PartialJson;
 pub use provider::{BlockEvent, Provider, Purpose, Request, ResponseStream, StreamEvent};
+pub use request_options::{CacheRetention, RequestOptions, ToolChoice};
 
+pub(crate) use auth::NoCredentials;
+pub(crate) use drive::Services;
+pub(crate) use http::Http;
 pub(crate) use models::Models;
+pub(crate) use remote::Remote;

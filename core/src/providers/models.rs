@@ -1,72 +1,46 @@
-//! Models and the table an engine keeps of them.
+//! The table an engine keeps of models.
 
 use std::sync::Arc;
 
-use super::Provider;
+use super::remote::{Remote, RemoteProvider};
+use super::{Model, Provider};
 use crate::error::{Error, ErrorCode, Result};
-
-/// Facts about one model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Model {
-    /// The provider's name.
-    pub provider: String,
-    /// The model's id within the provider.
-    pub id: String,
-    /// The wire protocol, for example `anthropic-messages`.
-    pub api: String,
-    /// The thinking levels it supports, least first; `off` alone for a model that does not reason.
-    pub thinking_levels: Vec<String>,
-    /// Whether it accepts images.
-    pub images: bool,
-    /// Size of its context in tokens; 0 when unknown.
-    pub context_window: u64,
-    /// Longest answer in tokens; 0 when unknown.
-    pub max_tokens: u64,
-}
-
-impl Model {
-    /// A model that does not reason and reads text only.
-    pub fn new(provider: impl Into<String>, id: impl Into<String>, api: impl Into<String>) -> Model {
-        Model {
-            provider: provider.into(),
-            id: id.into(),
-            api: api.into(),
-            thinking_levels: vec!["off".to_owned()],
-            images: false,
-            context_window: 0,
-            max_tokens: 0,
-        }
-    }
-
-    /// The same model, reasoning at the levels `off`, `minimal`, `low`, `medium` and `high`.
-    pub fn reasoning(mut self) -> Model {
-        self.thinking_levels = ["off", "minimal", "low", "medium", "high"].map(str::to_owned).to_vec();
-        self
-    }
-
-    /// Provider and id.
-    pub(crate) fn name_parts(&self) -> (&str, &str) {
-        (&self.provider, &self.id)
-    }
-
-    /// `provider/id`.
-    pub fn full_name(&self) -> String {
-        format!("{}/{}", self.provider, self.id)
-    }
-}
 
 /// The providers of an engine, in order of registration; a later one replaces an earlier one of the same name.
 #[derive(Default)]
 pub(crate) struct Models {
     providers: Vec<Arc<dyn Provider>>,
+    /// Those of `providers` that take models one by one.
+    remote: Vec<Arc<RemoteProvider>>,
 }
 
 impl Models {
     pub(crate) fn add(&mut self, provider: Arc<dyn Provider>) {
+        self.remote.retain(|known| known.name() != provider.name());
         match self.providers.iter_mut().find(|known| known.name() == provider.name()) {
             Some(known) => *known = provider,
             None => self.providers.push(provider),
         }
+    }
+
+    /// Adds a model that is reached over the network.
+    ///
+    /// Errors: `invalid_argument` if the provider's name belongs to something else.
+    pub(crate) fn add_model(&mut self, model: Model, remote: &Arc<Remote>) -> Result<()> {
+        if let Some(known) = self.remote.iter().find(|known| known.name() == model.provider) {
+            known.put(model);
+            return Ok(());
+        }
+        let name = model.provider.clone();
+        if name.is_empty() || model.id.is_empty() || self.provider(&name).is_some() {
+            let text = format!("models cannot be added to the provider {name:?}; choose another name");
+            return Err(Error::new(ErrorCode::InvalidArgument, text));
+        }
+        let provider = Arc::new(RemoteProvider::new(name, remote.clone()));
+        provider.put(model);
+        self.add(provider.clone());
+        self.remote.push(provider);
+        Ok(())
     }
 
     pub(crate) fn provider(&self, name: &str) -> Option<Arc<dyn Provider>> {

@@ -2,12 +2,13 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::Stream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Model;
+use super::{Model, RequestOptions};
 use crate::message::{Message, Usage};
 
 /// The events of one response. It ends after [`StreamEvent::Done`]; one that ends without it counts as failed.
@@ -55,8 +56,26 @@ pub struct Request {
     pub session_id: String,
     /// What it is for.
     pub purpose: Purpose,
+    /// Everything else that may be asked for.
+    pub options: Arc<RequestOptions>,
     /// Fires when the caller no longer wants an answer.
     pub cancel: CancellationToken,
+}
+
+impl Request {
+    /// A request without tools, thinking or options, which nobody cancels. Set what differs.
+    pub fn new(model: Arc<Model>, messages: Vec<Arc<Message>>) -> Request {
+        Request {
+            model,
+            messages: Arc::new(messages),
+            tools: Arc::default(),
+            thinking_level: "off".to_owned(),
+            session_id: String::new(),
+            purpose: Purpose::Turn,
+            options: Arc::default(),
+            cancel: CancellationToken::new(),
+        }
+    }
 }
 
 /// One event of a response.
@@ -69,6 +88,8 @@ pub enum StreamEvent {
     Block(BlockEvent),
     /// The usage known by now.
     Usage(Usage),
+    /// The service asked for this pause before the next request. Comes right before a failed `Done`, if at all.
+    RetryAfter(Duration),
     /// The complete message, also when it failed or was aborted. Nothing follows.
     Done(Message),
     /// There is no response at all, for this reason: the run itself has failed (S225). Nothing follows.

@@ -1,0 +1,227 @@
+//! Driving a request: key, HTTP, events, message. The same for every protocol.
+
+use std::sync::Arc;
+
+use futures::stream;
+
+use super::assemble::Assembler;
+use super::auth::{Auth, Credentials};
+use super::http::{Answer, Failure, Http, RetryPolicy, Secrets, cut};
+use super::protocol::{Call, Flow, Interpreter, Protocol};
+use super::sse::SseReader;
+use super::{Request, ResponseStream, StreamEvent};
+
+/// What requests of an engine share.
+pub(crate) struct Services {
+    /// Connections and what is known about services.
+    pub(crate) http: Http,
+    /// Keys.
+    pub(crate) credentials: Arc<dyn Credentials>,
+}
+
+/// Makes a request and streams its response.
+pub(crate) fn drive(protocol: Arc<dyn Protocol>, services: Arc<Services>, request: Request) -> ResponseStream {
+    let out = Assembler::new(request.model.clone());
+    let driver =
+        Box::new(Driver { protocol, services, request, out, secrets: Secrets::default(), state: State::Begin });
+    Box::pin(stream::unfold(driver, |mut driver| async move { Some((driver.next().await?, driver)) }))
+}
+
+/// A response that is one error, for requests that cannot be made.
+pub(crate) fn failed(request: &Request, error: &str) -> ResponseStream {
+    let mut out = Assembler::new(request.model.clone());
+    out.fail(error);
+    Box::pin(stream::iter(out.pop()))
+}
+
+struct Driver {
+    protocol: Arc<dyn Protocol>,
+    services: Arc<Services>,
+    request: Request,
+    out: Assembler,
+    secrets: Secrets,
+    state: State,
+}
+
+enum State {
+    Begin,
+    Streaming { answer: Answer, reader: SseReader, interpreter: Box<dyn Interpreter>, seen: Seen },
+    Over,
+}
+
+/// What an answer without any event looked like, for the error.
+#[derive(Default)]
+struct Seen {
+    events: bool,
+    head: Vec<u8>,
+}
+
+impl Driver {
+    async fn next(&mut self) -> Option<StreamEvent> {
+        loop {
+            if let Some(event) = self.out.pop() {
+                return Some(event);
+            }
+            match self.state {
+                State::Begin => {
+                    self.state = State::Over;
+                    if let Some(event) = self.begin().await {
+                        return Some(event);
+                    }
+                }
+                State::Streaming { .. } => self.more().await,
+                State::Over => return None,
+            }
+        }
+    }
+
+    /// From the request to the head of the answer. An event only if the run itself has failed.
+    async fn begin(&mut self) -> Option<StreamEvent> {
+        let (request, services) = (self.request.clone(), self.services.clone());
+        let cancel = &request.cancel;
+        if cancel.is_cancelled() {
+            self.out.abort();
+            return None;
+        }
+        let auth = match &request.options.api_key {
+            Some(key) => Ok(Auth::key(key.clone())),
+            None => match cancel.run_until_cancelled(services.credentials.resolve(&request.model)).await {
+                Some(auth) => auth,
+                None => {
+                    self.out.abort();
+                    return None;
+                }
+            },
+        };
+        let auth = match auth {
+            Ok(auth) => auth,
+            Err(error) => return Some(StreamEvent::Failed(error.to_string())),
+        };
+        let call = Call { request: &request, auth: &auth };
+        let authorised = auth.is_some() || matches!(call.configured_header("authorization"), Some(Some(_)));
+        if !authorised && self.protocol.needs_key(&call) {
+            let text = format!("No API key for provider: {}", request.model.provider);
+            return Some(StreamEvent::Failed(text));
+        }
+        let mut outgoing = match self.protocol.prepare(&call) {
+            Ok(outgoing) => outgoing,
+            Err(error) => {
+                self.out.fail(&error);
+                return None;
+            }
+        };
+        call.configure(&mut outgoing);
+        let options = &request.options;
+        let policy = RetryPolicy {
+            max_retries: options.max_retries,
+            max_delay: options.max_retry_delay,
+            idle: options.idle_timeout.unwrap_or(services.http.idle_timeout()),
+        };
+        let mut sent = services.http.send(&outgoing, policy, cancel).await;
+        if let Err(Failure::Refused(refusal)) = &sent
+            && let Some(mut instead) = self.protocol.instead(&call, refusal)
+        {
+            call.configure(&mut instead);
+            sent = services.http.send(&instead, policy, cancel).await;
+            outgoing = instead;
+        }
+        self.secrets = outgoing.secrets;
+        match sent {
+            Ok(answer) => {
+                let interpreter = self.protocol.interpreter(&request);
+                self.out.start();
+                self.state =
+                    State::Streaming { answer, reader: SseReader::default(), interpreter, seen: Seen::default() };
+            }
+            Err(failure) => self.fail(failure),
+        }
+        None
+    }
+
+    /// Takes in what has arrived, or waits for more.
+    async fn more(&mut self) {
+        let State::Streaming { answer, reader, interpreter, seen } = &mut self.state else { return };
+        let cancel = &self.request.cancel;
+        if cancel.is_cancelled() {
+            self.state = State::Over;
+            return self.out.abort();
+        }
+        let ended = match answer.chunk(cancel).await {
+            Ok(Some(bytes)) => {
+                if !seen.events && seen.head.len() < 8192 {
+                    seen.head.extend_from_slice(&bytes[..bytes.len().min(8192)]);
+                }
+                reader.push(&bytes);
+                false
+            }
+            Ok(None) => true,
+            Err(failure) => {
+                self.state = State::Over;
+                return self.fail(failure);
+            }
+        };
+        let mut flow = Ok(Flow::Continue);
+        while let Ok(Flow::Continue) = flow {
+            flow = match reader.next_event() {
+                Ok(Some(event)) => {
+                    seen.events = true;
+                    interpreter.event(&event, &mut self.out)
+                }
+                Ok(None) => break,
+                Err(error) => Err(error.to_string()),
+            };
+        }
+        if ended
+            && let Ok(Flow::Continue) = flow
+            && let Some(event) = reader.finish()
+        {
+            seen.events = true;
+            flow = interpreter.event(&event, &mut self.out);
+        }
+        let over = match flow {
+            Ok(Flow::Continue) if !ended => return,
+            Ok(_) => interpreter.end(&mut self.out).map_err(|error| seen.explain(error)),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = over {
+            let error = self.secrets.redact(error);
+            self.out.fail(&error);
+        }
+        if let State::Streaming { answer, .. } = std::mem::replace(&mut self.state, State::Over)
+            && !ended
+        {
+            answer.finish();
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if let Some(pause) = failure.retry_after() {
+            self.out.push(StreamEvent::RetryAfter(pause));
+        }
+        let error = match failure {
+            Failure::Aborted => return self.out.abort(),
+            Failure::Refused(refusal) => self.protocol.refused(&self.request, &refusal),
+            Failure::TooLong { asked, allowed, refusal } => format!(
+                "The service asked for a retry delay of {} s, more than the {} s allowed. {}",
+                asked.as_secs_f64().ceil(),
+                allowed.as_secs_f64(),
+                self.protocol.refused(&self.request, &refusal)
+            ),
+            Failure::Network(error) | Failure::Setup(error) => error,
+        };
+        let error = self.secrets.redact(error);
+        self.out.fail(&error);
+    }
+}
+
+impl Seen {
+    /// An answer that was no stream of events at all is shown: usually it says what is wrong.
+    fn explain(&self, error: String) -> String {
+        let text = String::from_utf8_lossy(&self.head);
+        let text = text.trim();
+        if self.events || text.is_empty() || text.starts_with(':') {
+            return error;
+        }
+        format!("{error}. The service answered: {}", cut(text))
+    }
+}
