@@ -6,6 +6,7 @@
 #   make conformance DIR=…    any folder of conformance cases; ends with `N passed, 0 failed`
 #   make bench-tree           the session tree side by side with pi and with the physical limits
 #   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
+#   make bench-loop           turns, deltas and start-up side by side with pi
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
 #   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
@@ -16,13 +17,13 @@ PY    := $(VENV)/bin/python
 DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
-.PHONY: help demo test lint conformance bench-tree bench-tools header clean \
+.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
 
 help:
-	@sed -n '2,11s/^# \{0,1\}//p' Makefile
+	@sed -n '2,12s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
@@ -127,6 +128,9 @@ bench-tree: need-rust need-python need-node
 
 bench-tools: need-rust need-python need-node
 	python3 bench/tools.py $(ARGS)
+
+bench-loop: need-rust need-python need-node
+	python3 bench/loop.py $(ARGS)
 
 clean:
 	rm -rf target build $(VENV) bindings/node/node_modules bench/data bench/results

@@ -2,6 +2,7 @@
 //! cases, parameters and `check` facts as `bench/adapters/pi/` (see `bench/README.md` for the contract).
 #![allow(clippy::print_stdout)] // the answer goes to stdout
 
+mod agent;
 mod session;
 mod tools;
 
@@ -16,9 +17,10 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let case = args.next().unwrap_or_default();
     let params = args.next().unwrap_or_else(|| "{}".to_owned());
-    let answer = serde_json::from_str(&params)
-        .map_err(Into::into)
-        .and_then(|params| tools::run(&case, &params).unwrap_or_else(|| session::run(&case, &params)));
+    let answer = serde_json::from_str(&params).map_err(Into::into).and_then(|params| {
+        let answer = tools::run(&case, &params).or_else(|| agent::run(&case, &params));
+        answer.unwrap_or_else(|| session::run(&case, &params))
+    });
     let ok = answer.is_ok();
     let mut answer = answer.unwrap_or_else(|error| json!({"error": error.to_string()}));
     answer["case"] = json!(case);
