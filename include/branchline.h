@@ -536,8 +536,10 @@ branchline_status branchline_session_leaf(const branchline_session *session, cha
 /// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
 branchline_status branchline_session_name(const branchline_session *session, char **out_name, branchline_error **error);
 
-/// What the session is doing, as JSON: `{"id","path","cwd","name","phase","leaf","model","thinkingLevel","tools",
-/// "steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running", "compacting" or "closed".
+/// What the session is doing, as JSON: `{"id","path","cwd","name","phase","running","sibling","leaf","model",
+/// "thinkingLevel","tools","steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running",
+/// "retrying" (a run that waits before it makes a failed request again), "compacting" (also in the middle of a run) or
+/// "closed"; `running` says whether a run is active.
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.

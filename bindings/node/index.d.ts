@@ -264,7 +264,11 @@ export declare class Run implements AsyncIterableIterator<SessionEvent> {
 }
 
 export interface SessionState {
-  phase: 'idle' | 'running' | 'compacting' | 'closed'
+  phase: 'idle' | 'running' | 'retrying' | 'compacting' | 'closed'
+  /** A run is active, whatever it is doing just now: a prompt must be queued. */
+  running: boolean
+  /** Which of the sessions over its file it is; 0 for the one that opened it. */
+  sibling: number
   leaf: string | null
   model: string | null
   thinkingLevel: ThinkingLevel

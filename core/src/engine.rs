@@ -220,6 +220,16 @@ impl Engine {
         session::start(self.shared(), Source::Recent, options).await
     }
 
+    /// Copies a session file into the session directory of `options`, under its own name or, when that is taken, with `-1`,
+    /// `-2`, … before the extension, and opens the copy (S192). A file that is there already is opened itself. If it
+    /// cannot be opened the copy is removed again.
+    ///
+    /// Errors: `storage_failed` when there is no such file, `invalid_argument` for options that write no file, and those of
+    /// [`open_session`](Engine::open_session).
+    pub async fn import_session(&self, path: impl AsRef<Path>, options: SessionOptions) -> Result<Session> {
+        session::import_session(self.shared(), path.as_ref().to_path_buf(), options).await
+    }
+
     /// Lists the session files of a working directory, or with `None` of all of them, most recent first. Where the
     /// options name no agent directory the engine's is used.
     ///

@@ -20,9 +20,10 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
 pub use resources::{Discover, ResourceOptions, Resources};
 pub use session::{
-    CompactionReason, CompactionResult, CustomMessage, Delivery, Event, EventKind, Events, Fork, ForkMessage,
-    ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions, Run, RunResult, Session, SessionOptions,
-    SessionState, SubscribeOptions, WhenRunning,
+    AdoptOptions, BranchOptions, BranchPoint, CompactionReason, CompactionResult, CustomMessage, Delivery, Event,
+    EventKind, Events, Exploration, ExploreOptions, ExplorePrompt, ExploreResult, Fork, ForkMessage, ForkPosition,
+    NavigateOptions, NavigateResult, NewSessionOptions, Phase, PromptOptions, Run, RunResult, Session, SessionOptions,
+    SessionState, SubscribeOptions, SwitchOptions, WhenRunning,
 };
 
 /// Drives a future of this library to its end on the calling thread.

@@ -74,7 +74,8 @@ fn a_wait_for_a_retry_ends_at_once() {
         let events = session.subscribe(SubscribeOptions::default());
         let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
         while events.next_timeout(Duration::from_secs(20)).unwrap().unwrap().type_name() != "entry_appended" {}
-        assert_eq!(session.state().phase, Phase::Running);
+        assert_eq!(session.state().phase, Phase::Retrying);
+        assert!(session.state().running);
         session.abort_summary(); // is not what runs
         match alone {
             true => session.abort_retry(),

@@ -71,6 +71,8 @@ impl Session {
         let state = self.get(py)?.state();
         let dict = PyDict::new(py);
         dict.set_item("phase", state.phase.name())?;
+        dict.set_item("running", state.running)?;
+        dict.set_item("sibling", state.sibling)?;
         dict.set_item("leaf", state.leaf)?;
         dict.set_item("model", state.model)?;
         dict.set_item("thinking_level", state.thinking_level)?;

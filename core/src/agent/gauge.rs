@@ -5,7 +5,7 @@ use crate::message::{Message, Role};
 use crate::session::estimate::{message_tokens, valid_usage};
 use crate::tree::SystemFold;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Gauge {
     reported: Option<Reported>,
     /// Estimates of all messages after the reported usage.
@@ -16,7 +16,7 @@ pub(crate) struct Gauge {
 }
 
 /// The last usage that can be relied on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Reported {
     total: u64,
     timestamp: Option<f64>,

@@ -13,7 +13,7 @@ use crate::message::{Message, Role};
 use crate::session::estimate::after_compaction;
 use crate::tree::{Context, EntryKind, parse_iso};
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Projection {
     messages: Arc<Vec<Arc<Message>>>,
     system: SystemState,
@@ -97,6 +97,14 @@ impl Projection {
             transform::block_images(std::slice::from_mut(Arc::make_mut(&mut converted)));
         }
         Arc::make_mut(&mut self.messages).push(converted);
+    }
+
+    /// A copy for another session at the same leaf. What there is by now is shared, so a copy of a copy costs little.
+    pub(crate) fn share(&mut self) -> Projection {
+        self.calls.settle();
+        let mut copy = self.clone();
+        copy.system.recheck();
+        copy
     }
 
     pub(crate) fn messages(&self) -> Arc<Vec<Arc<Message>>> {

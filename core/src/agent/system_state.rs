@@ -10,7 +10,7 @@ use super::toolset::Declared;
 use crate::json;
 use crate::message::{JsonObject, Message};
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct SystemState {
     known: bool,
     sections: Vec<(String, String)>,
@@ -89,7 +89,7 @@ impl SystemState {
         self.checked == Some(version)
     }
 
-    /// The wanted sections changed, whatever the version of the toolset.
+    /// The wanted sections changed, whatever the version of the toolset; or it is another toolset's version.
     pub(crate) fn recheck(&mut self) {
         self.checked = None;
     }

@@ -4,6 +4,7 @@
 //! so that tests and hosts can recognise them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -294,8 +295,13 @@ pub fn drop_orphan_results(messages: Vec<Message>) -> Vec<Message> {
 }
 
 /// The calls of a conversation so far: the same rule for a list that grows.
-#[derive(Debug, Default)]
-pub(crate) struct KnownCalls(HashSet<String>);
+///
+/// Cheap to clone after [`settle`](KnownCalls::settle): the calls known by then are shared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnownCalls {
+    shared: Arc<HashSet<String>>,
+    own: HashSet<String>,
+}
 
 impl KnownCalls {
     /// Takes in the next message and says whether it may stay. Calls of failed responses do not count, as those are
@@ -303,12 +309,20 @@ impl KnownCalls {
     pub(crate) fn admits(&mut self, message: &Message) -> bool {
         match message.role() {
             Role::Assistant if !matches!(message.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) => {
-                self.0.extend(message.tool_calls().map(|call| call.id.to_owned()));
+                self.own.extend(message.tool_calls().map(|call| call.id.to_owned()));
                 true
             }
-            Role::ToolResult => message.get_str("toolCallId").is_some_and(|id| self.0.contains(id)),
+            Role::ToolResult => {
+                message.get_str("toolCallId").is_some_and(|id| self.own.contains(id) || self.shared.contains(id))
+            }
             _ => true,
         }
+    }
+
+    /// From now on what is known is shared with every clone.
+    pub(crate) fn settle(&mut self) {
+        Arc::make_mut(&mut self.shared).extend(self.own.drain());
+        self.own = HashSet::new();
     }
 }
 

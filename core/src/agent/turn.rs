@@ -60,6 +60,7 @@ impl Actor {
     }
 
     async fn work_through(&mut self, message: Message) -> Result<()> {
+        self.record_new_root()?;
         self.store_all_held().await?;
         self.make_room_for_prompt().await?;
         if let Some(level) = self.projection.level()

@@ -167,6 +167,9 @@ impl Actor {
                 Ok(Command::Navigate { target, options, reply }) => {
                     let _ = reply.send(actor.navigate(&target, options).await);
                 }
+                Ok(Command::Adopt { target, others, options, reply }) => {
+                    let _ = reply.send(actor.adopt(target, &others, &options).await);
+                }
                 Ok(command) => actor.handle(command),
                 Err(_) => break,
             }

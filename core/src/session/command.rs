@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::adopt::AdoptOptions;
 use super::event::CompactionResult;
 use super::options::{CustomMessage, Delivery, NavigateOptions, NavigateResult, PromptOptions};
 use super::{Events, RunResult};
+use crate::agent::Projection;
 use crate::error::Result;
 use crate::message::{BashExecution, Message};
 use crate::resources::{ResourceOptions, Resources};
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     SendCustom { message: CustomMessage, delivery: Delivery, reply: Reply<Option<String>> },
     RecordBash { execution: BashExecution, reply: Reply<Option<String>> },
     EditContext { target: String, replacement: Value, reply: Reply<String> },
+    Adopt { target: Option<String>, others: Vec<String>, options: AdoptOptions, reply: Reply<NavigateResult> },
+    Context { leaf: Option<String>, reply: Reply<Option<Projection>> },
     Compact { instructions: Option<String>, reply: Reply<CompactionResult> },
     SetResources { options: ResourceOptions, resources: Arc<Resources>, reply: Reply<()> },
 }

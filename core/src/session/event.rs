@@ -13,6 +13,7 @@ use crate::tools::ToolResult;
 pub struct Event {
     pub(crate) sequence: u64,
     pub(crate) session: Arc<str>,
+    pub(crate) sibling: u32,
     pub(crate) kind: EventKind,
 }
 
@@ -229,6 +230,12 @@ impl Event {
     /// The session's id.
     pub fn session_id(&self) -> &str {
         &self.session
+    }
+
+    /// Which of the sessions over one file it comes from, see [`Session::sibling`](super::Session::sibling). Not part of
+    /// the JSON form.
+    pub fn sibling(&self) -> u32 {
+        self.sibling
     }
 
     /// What happened.

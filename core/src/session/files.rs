@@ -77,6 +77,12 @@ impl FileOperations {
         }
     }
 
+    /// Adds lists made before.
+    pub fn add_lists(&mut self, lists: &FileLists) {
+        self.read.extend(lists.read.iter().cloned().map(Path16));
+        self.edited.extend(lists.modified.iter().cloned().map(Path16));
+    }
+
     fn add_call(&mut self, tool: &str, arguments: &Value) {
         let Some(path) = arguments.get("path").and_then(Value::as_str) else { return };
         let set = match tool {

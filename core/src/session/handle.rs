@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::actor::Actor;
 use super::command::{Command, Input, Reply};
 use super::event::EventKind;
-use super::options::{Phase, PromptOptions, WhenRunning};
+use super::options::{PromptOptions, WhenRunning};
 use super::{Events, command, thinking};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Message;
@@ -31,6 +31,12 @@ impl Actor {
             }
             Command::Navigate { reply, .. } => {
                 let _ = reply.send(Err(self.busy()));
+            }
+            Command::Adopt { reply, .. } => {
+                let _ = reply.send(Err(self.busy()));
+            }
+            Command::Context { leaf, reply } => {
+                let _ = reply.send(Ok(self.context_at(leaf.as_deref())));
             }
             Command::Compact { reply, .. } => {
                 let _ = reply.send(Err(self.busy()));
@@ -73,19 +79,16 @@ impl Actor {
 
     /// Why a call that needs an idle session is refused (S163).
     fn busy(&self) -> Error {
-        match self.shared.state().phase {
-            Phase::Compacting => {
-                Error::new(ErrorCode::Compacting, "a summary or navigation is under way; wait for it or abort it")
-            }
-            _ => Error::new(ErrorCode::Running, "a run is active; wait for it, abort it, or queue the text instead"),
+        match self.is_running() {
+            false => Error::new(ErrorCode::Compacting, "a summary or navigation is under way; wait for it or abort it"),
+            true => Error::new(ErrorCode::Running, "a run is active; wait for it, abort it, or queue the text instead"),
         }
     }
 
     /// A prompt that came while something runs.
     fn queue_prompt(&mut self, input: Input, options: PromptOptions, reply: Reply<command::Accepted>) {
         let outcome = self.activity.as_ref().map(|activity| activity.outcome.subscribe());
-        let running = self.shared.state().phase == Phase::Running;
-        let (Some(outcome), true, false) = (outcome, running, options.when_running == WhenRunning::Refuse) else {
+        let (Some(outcome), true, false) = (outcome, self.is_running(), options.when_running == WhenRunning::Refuse) else {
             let _ = reply.send(Err(self.busy()));
             return;
         };

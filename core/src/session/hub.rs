@@ -9,19 +9,26 @@ use super::queue::{Pushed, Queue};
 /// Numbers events and hands each to every subscriber.
 pub(crate) struct Hub {
     session: Arc<str>,
+    sibling: u32,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     sequence: u64,
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Subscriber>,
     closed: bool,
 }
 
+struct Subscriber {
+    queue: Arc<Queue>,
+    /// Other sessions push to it, too: it leaves after `agent_settled` and is not ended here.
+    shared: bool,
+}
+
 impl Hub {
-    pub(crate) fn new(session: Arc<str>) -> Hub {
-        Hub { session, state: Mutex::default() }
+    pub(crate) fn new(session: Arc<str>, sibling: u32) -> Hub {
+        Hub { session, sibling, state: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -35,21 +42,35 @@ impl Hub {
         if state.closed {
             queue.end();
         } else {
-            state.queues.push(queue.clone());
+            state.queues.push(Subscriber { queue: queue.clone(), shared: false });
         }
         queue
+    }
+
+    /// Adds a queue of several sessions, until this one's next `agent_settled`.
+    pub(crate) fn join(&self, queue: &Arc<Queue>) {
+        let mut state = self.lock();
+        if !state.closed {
+            state.queues.push(Subscriber { queue: queue.clone(), shared: true });
+        }
+    }
+
+    /// Takes a queue of several sessions away again.
+    pub(crate) fn leave(&self, queue: &Arc<Queue>) {
+        self.lock().queues.retain(|subscriber| !Arc::ptr_eq(&subscriber.queue, queue));
     }
 
     /// Hands an event to everyone, never waiting. False when a subscriber is full, so that a run should wait.
     pub(crate) fn push(&self, kind: EventKind) -> bool {
         let mut state = self.lock();
         state.sequence += 1;
-        let event = Event { sequence: state.sequence, session: self.session.clone(), kind };
+        let event = Event { sequence: state.sequence, session: self.session.clone(), sibling: self.sibling, kind };
+        let settled = matches!(event.kind, EventKind::AgentSettled { .. });
         let mut room = true;
-        state.queues.retain(|queue| {
-            let pushed = queue.push(&event);
+        state.queues.retain(|subscriber| {
+            let pushed = subscriber.queue.push(&event);
             room &= pushed != Pushed::Full;
-            pushed != Pushed::Gone
+            pushed != Pushed::Gone && !(settled && subscriber.shared)
         });
         room
     }
@@ -57,20 +78,20 @@ impl Hub {
     /// Ready when every subscriber has room.
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         let state = self.lock();
-        for queue in &state.queues {
-            if queue.poll_room(cx).is_pending() {
+        for subscriber in &state.queues {
+            if subscriber.queue.poll_room(cx).is_pending() {
                 return Poll::Pending;
             }
         }
         Poll::Ready(())
     }
 
-    /// Ends every subscription, after what is queued.
+    /// Ends every subscription of this session alone, after what is queued.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        for queue in state.queues.drain(..) {
-            queue.end();
+        for subscriber in state.queues.drain(..).filter(|subscriber| !subscriber.shared) {
+            subscriber.queue.end();
         }
     }
 }

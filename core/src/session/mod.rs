@@ -6,6 +6,7 @@
 //! Everything a run does is told by [`Event`]s; what is persisted is what `message_end` says.
 
 mod actor;
+mod adopt;
 mod branch_summary;
 mod command;
 mod compact;
@@ -15,6 +16,8 @@ pub mod estimate;
 mod event;
 mod event_json;
 mod events;
+mod explore;
+mod family;
 pub mod files;
 mod fork;
 mod handle;
@@ -25,27 +28,34 @@ mod open;
 mod options;
 mod pending;
 mod queue;
+mod replace;
 mod run;
 pub mod serialise;
 #[expect(clippy::module_inception, reason = "the handle, named as the design names it")]
 mod session;
 mod shared;
+mod sibling;
 pub mod stats;
 pub mod summary;
 mod summary_request;
 pub mod thinking;
 
+pub use adopt::AdoptOptions;
 pub use event::{CompactionReason, CompactionResult, Event, EventKind, RetryWait};
 pub use events::Events;
+pub use explore::{Exploration, ExploreOptions, ExplorePrompt, ExploreResult};
 pub use options::{
     CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
     SessionOptions, SessionState, SubscribeOptions, WhenRunning,
 };
+pub use replace::{NewSessionOptions, SwitchOptions};
 pub use run::{Run, RunResult};
 pub use session::Session;
+pub use sibling::{BranchOptions, BranchPoint};
 
 pub(crate) use actor::Actor;
 pub(crate) use command::{Accepted, Input};
 pub(crate) use open::{Source, start};
 pub(crate) use pending::Pending;
+pub(crate) use replace::import_session;
 pub(crate) use shared::{Shared, Step};

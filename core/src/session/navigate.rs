@@ -80,7 +80,7 @@ impl Actor {
     }
 
     /// Reads context and tools at the leaf again (S172).
-    fn rebuild(&mut self) -> Result<()> {
+    pub(super) fn rebuild(&mut self) -> Result<()> {
         self.reload_context()?;
         if let Some(declared) = super::open::declared_tools(self.cursor.tree(), self.cursor.leaf())? {
             let (names, mentioned) = declared.tool_names();
@@ -90,7 +90,7 @@ impl Actor {
         Ok(())
     }
 
-    fn arrived(&self, editor_text: Option<String>, summary_entry: Option<String>) -> NavigateResult {
+    pub(super) fn arrived(&self, editor_text: Option<String>, summary_entry: Option<String>) -> NavigateResult {
         let leaf = self.cursor.leaf().map(str::to_owned);
         NavigateResult { leaf, editor_text, cancelled: false, summary_entry }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::actor::Actor;
+use super::family::Family;
 use super::options::{Phase, SessionOptions, SessionState};
 use super::{Session, Shared};
 use crate::agent::{Projection, SystemState, ToolHook, Toolset};
@@ -27,6 +28,8 @@ pub(crate) enum Source {
 pub(crate) struct Choices {
     pub(crate) name: Option<String>,
     pub(crate) model: Option<String>,
+    /// The model when there is no other: that of the session this one takes the place of.
+    pub(crate) last_resort_model: Option<String>,
     pub(crate) thinking_level: Option<String>,
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
@@ -45,6 +48,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
     let choices = Choices {
         name: options.name.clone(),
         model: options.model.clone(),
+        last_resort_model: None,
         thinking_level: options.thinking_level.clone(),
         tools: options.tools.clone(),
         custom_tools: options.custom_tools.clone(),
@@ -61,7 +65,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
     launch(engine, tree, choices).await
 }
 
-fn make_tree(source: Source, options: SessionOptions, agent_dir: Option<PathBuf>) -> Result<Tree> {
+pub(crate) fn make_tree(source: Source, options: SessionOptions, agent_dir: Option<PathBuf>) -> Result<Tree> {
     let storage = options.storage.unwrap_or_else(|| Arc::new(OsStorage));
     let create = CreateOptions {
         session_dir: options.session_dir.clone(),
@@ -108,6 +112,11 @@ fn cwd_missing(path: &Path, cwd: &Path) -> Error {
 pub(crate) async fn launch(engine: &Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<Session> {
     let theirs = engine.clone();
     let (actor, shared) = engine.blocking(move || prepare(theirs, tree, choices)).await?;
+    take_up(engine, actor, shared)
+}
+
+/// Lets a session's actor begin.
+pub(crate) fn take_up(engine: &Arc<EngineShared>, actor: Actor, shared: Arc<Shared>) -> Result<Session> {
     engine.register(&shared)?;
     let (commands, inbox) = async_channel::unbounded();
     let session = Session::new(shared, engine.clone(), commands);
@@ -148,6 +157,7 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         (model, _) => model,
     };
     let model = model.or_else(|| preferred_model(&engine, &choices.settings));
+    let model = model.or_else(|| choices.last_resort_model.as_ref().and_then(|name| engine.model(name).ok()));
     // A wrong number is said now, not when it is needed in the middle of a run (S282).
     choices.settings.compaction(model.as_deref().map(Model::name_parts))?;
     let wished = match &choices.thinking_level {
@@ -176,6 +186,8 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
 
     let state = SessionState {
         phase: Phase::Idle,
+        running: false,
+        sibling: 0,
         leaf: cursor.leaf().map(str::to_owned),
         model: model.as_ref().map(|model| model.full_name()),
         thinking_level: String::new(),
@@ -195,7 +207,9 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         Some(loaded) => loaded.clone(),
         None => Arc::new(Resources::load(&choices.resources, &choices.settings, &engine.agent_dir(), tree.cwd())),
     };
-    let shared = Arc::new(Shared::new(tree, state, choices, resources));
+    let family = Family::new(tree);
+    let shared = Arc::new(Shared::new(family.clone(), state, choices, resources, None));
+    family.join(&shared);
     let mut actor = Actor::new(engine, shared.clone(), cursor, projection, tools, model, wished);
     if !read_only {
         actor.record_start(existing)?;

@@ -399,7 +399,9 @@ pub enum Phase {
     Idle,
     /// A run: from an accepted prompt to `agent_settled`.
     Running,
-    /// A compaction, branch summary or navigation (S194).
+    /// A run that waits before it makes a failed request again (S243).
+    Retrying,
+    /// A compaction, also one in the middle of a run; a branch summary or navigation (S194).
     Compacting,
     /// Over.
     Closed,
@@ -411,6 +413,7 @@ impl Phase {
         match self {
             Phase::Idle => "idle",
             Phase::Running => "running",
+            Phase::Retrying => "retrying",
             Phase::Compacting => "compacting",
             Phase::Closed => "closed",
         }
@@ -424,6 +427,10 @@ impl Phase {
 pub struct SessionState {
     /// What it is doing.
     pub phase: Phase,
+    /// A run is active, whatever it is doing just now: a prompt must be queued.
+    pub running: bool,
+    /// Which of the sessions over its file it is, see [`Session::sibling`].
+    pub sibling: u32,
     /// The entry it stands on.
     pub leaf: Option<String>,
     /// `provider/model`.

@@ -1,4 +1,4 @@
-//! The bounded queue between a session and one subscriber.
+//! The bounded queue between a session, or several, and one subscriber.
 //!
 //! Hazard: a host that stops reading must neither make memory grow nor stop other sessions, a host that calls back into
 //! the session while its queue is full must not wait for itself, and an abort must get through. So pushing never
@@ -29,13 +29,16 @@ struct State {
     capacity: usize,
     /// End after the next `agent_settled`.
     one_run: bool,
+    /// Several sessions push. A delta that could still grow is then no room: the next one may be another session's.
+    shared: bool,
     ended: bool,
     /// The reader is gone; nothing is queued any more.
     detached: bool,
     readers: Vec<Waker>,
     /// Threads in [`Queue::wait`]. Waking nobody costs a system call, too, so it is not done.
     blocked: usize,
-    writer: Option<Waker>,
+    /// Sessions that wait for room.
+    writers: Vec<Waker>,
     fd: Option<Arc<WakeFd>>,
 }
 
@@ -91,14 +94,22 @@ impl Queue {
             items: VecDeque::new(),
             capacity: capacity.max(1),
             one_run,
+            shared: false,
             ended: false,
             detached: false,
             readers: Vec::new(),
             blocked: 0,
-            writer: None,
+            writers: Vec::new(),
             fd: None,
         };
         Queue { state: Mutex::new(state), readable: Condvar::new() }
+    }
+
+    /// A queue that several sessions push to. Each may exceed the capacity by the event it then waits after.
+    pub(crate) fn shared(capacity: usize) -> Queue {
+        let queue = Queue::new(capacity, false);
+        queue.lock().shared = true;
+        queue
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -151,7 +162,9 @@ impl Queue {
         if state.has_room() {
             return Poll::Ready(());
         }
-        state.writer = Some(cx.waker().clone());
+        if !state.writers.iter().any(|waker| waker.will_wake(cx.waker())) {
+            state.writers.push(cx.waker().clone());
+        }
         Poll::Pending
     }
 
@@ -160,9 +173,9 @@ impl Queue {
         let mut state = self.lock();
         state.detached = true;
         state.items = VecDeque::new();
-        let writer = state.writer.take();
+        let writers = std::mem::take(&mut state.writers);
         self.wake(state);
-        writer.into_iter().for_each(Waker::wake);
+        writers.into_iter().for_each(Waker::wake);
     }
 
     /// The next event; `None` when there will be none.
@@ -243,7 +256,7 @@ impl State {
         self.detached
             || self.ended
             || self.items.len() < self.capacity
-            || self.items.back().and_then(Item::delta).is_some_and(|length| length < MERGE_LIMIT)
+            || !self.shared && self.items.back().and_then(Item::delta).is_some_and(|length| length < MERGE_LIMIT)
     }
 
     fn over(&self) -> bool {
@@ -256,7 +269,9 @@ impl State {
             return false;
         }
         let Some((thinking, index, text)) = delta(&event.kind) else { return false };
-        let Some(last) = self.items.back_mut() else { return false };
+        let Some(last) = self.items.back_mut().filter(|last| last.event.sibling == event.sibling) else {
+            return false;
+        };
         match delta(&last.event.kind) {
             Some((last_thinking, last_index, _)) if (last_thinking, last_index) == (thinking, index) => {}
             _ => return false,
@@ -274,12 +289,8 @@ impl State {
         {
             fd.clear();
         }
-        if let Some(writer) = self.writer.take() {
-            if self.has_room() {
-                writer.wake();
-            } else {
-                self.writer = Some(writer);
-            }
+        if !self.writers.is_empty() && self.has_room() {
+            self.writers.drain(..).for_each(Waker::wake);
         }
         Some(event)
     }

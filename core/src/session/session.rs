@@ -13,8 +13,8 @@ use super::command::{Command, Input, Reply};
 use super::estimate::{self, ContextUsage};
 use super::event::CompactionResult;
 use super::options::{
-    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
-    SessionState, SubscribeOptions,
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions, SessionState,
+    SubscribeOptions,
 };
 use super::shared::{Shared, Step, closed};
 use super::stats::SessionStats;
@@ -28,7 +28,8 @@ use crate::tree::{EntryKind, Tree};
 ///
 /// Cheap to clone; all clones are the same session. Every method is legal from any thread and from inside any callback;
 /// futures are driven by any executor. When the last clone is dropped (a [`Run`] counts as one, [`Events`] do not) the
-/// run is aborted, the session ends and its file is free for others.
+/// run is aborted and the session ends. Its file is free for others once every session over it has ended, see
+/// [`branch`](Session::branch).
 ///
 /// Every call fails with `closed` once the session or its engine was closed.
 #[derive(Clone)]
@@ -57,7 +58,7 @@ impl Session {
         Session { inner: Arc::new(Handle { shared, engine, commands }) }
     }
 
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
     }
 
@@ -175,7 +176,7 @@ impl Session {
     /// Errors: `nothing_to_compact`, `already_compacted`, `cancelled` after an abort, `summary_failed`, `no_model`,
     /// `compacting`, `running` when another prompt was faster, `read_only`.
     pub async fn compact(&self, instructions: Option<&str>) -> Result<CompactionResult> {
-        if self.state().phase == Phase::Running {
+        if self.state().running {
             self.abort().await?;
         }
         let instructions = instructions.map(str::to_owned);
@@ -341,7 +342,8 @@ impl Session {
         self.inner.engine.blocking(read).await
     }
 
-    /// Aborts what runs, ends the session and releases its file; returns when that is done. Idempotent.
+    /// Aborts what runs, ends the session and, if no [sibling](Session::branch) uses it any more, releases its file;
+    /// returns when that is done. Idempotent.
     pub async fn close(&self) -> Result<()> {
         self.shared().close.cancel();
         self.shared().wait_closed().await;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::family::{Family, Origin};
 use super::hub::Hub;
 use super::open::Choices;
 use super::options::{Phase, SessionState};
@@ -22,6 +23,10 @@ pub(crate) struct Shared {
     pub(crate) close: CancellationToken,
     choices: Choices,
     known: Mutex<Known>,
+    /// Where it comes from, for sessions made by branching.
+    pub(crate) origin: Option<Origin>,
+    /// `None` once the session is over.
+    family: Mutex<Option<Arc<Family>>>,
     status: Mutex<Status>,
     phase: watch::Sender<Turnover>,
 }
@@ -56,18 +61,27 @@ pub(crate) struct Turnover {
 }
 
 impl Shared {
-    pub(crate) fn new(tree: Tree, state: SessionState, choices: Choices, resources: Arc<Resources>) -> Shared {
+    pub(crate) fn new(
+        family: Arc<Family>,
+        state: SessionState,
+        choices: Choices,
+        resources: Arc<Resources>,
+        origin: Option<Origin>,
+    ) -> Shared {
+        let tree = family.tree().clone();
         let id: Arc<str> = tree.session_id().into();
         let known = Known { options: choices.resources.clone(), resources };
         let phase = Turnover { phase: state.phase, activity: 0 };
         Shared {
             cwd: tree.cwd().to_path_buf(),
-            hub: Hub::new(id.clone()),
+            hub: Hub::new(id.clone(), state.sibling),
             id,
             tree,
             close: CancellationToken::new(),
             choices,
             known: Mutex::new(known),
+            origin,
+            family: Mutex::new(Some(family)),
             status: Mutex::new(Status { state, activity: None, step: None }),
             phase: watch::Sender::new(phase),
         }
@@ -101,7 +115,22 @@ impl Shared {
     }
 
     pub(crate) fn state(&self) -> SessionState {
-        self.status().state.clone()
+        let status = self.status();
+        let mut state = status.state.clone();
+        state.running = state.phase == Phase::Running;
+        state.phase = match (&status.step, state.phase) {
+            (Some((Step::RetryWait, _)), Phase::Running) => Phase::Retrying,
+            (Some((Step::Summary, _)), Phase::Running) => Phase::Compacting,
+            (_, phase) => phase,
+        };
+        state
+    }
+
+    /// The sessions over this one's tree.
+    ///
+    /// Errors: `closed`.
+    pub(crate) fn family(&self) -> Result<Arc<Family>> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(closed)
     }
 
     pub(crate) fn leaf(&self) -> Option<String> {
@@ -132,10 +161,10 @@ impl Shared {
         self.phase.send_modify(|turnover| turnover.phase = Phase::Idle);
     }
 
-    /// The actor is gone; the file is free for others. The tree can still be read.
+    /// The actor is gone; if it was the last one over its file, that is free for others. The tree can still be read.
     pub(crate) fn closed(&self) {
         self.close.cancel();
-        let _ = self.tree.release();
+        drop(self.family.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut status = self.status();
         status.state.phase = Phase::Closed;
         status.activity = None;

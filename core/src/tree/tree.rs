@@ -118,6 +118,19 @@ impl Tree {
         self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Whether both are clones of one tree.
+    pub fn is_same(&self, other: &Tree) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
+    /// Refuses what cannot be written anyway, before something is done for it.
+    ///
+    /// # Errors
+    /// `read_only`, `storage_failed`.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.read().log.check_writable()
+    }
+
     /// The session's id.
     pub fn session_id(&self) -> String {
         self.read().header.id.clone()

@@ -48,7 +48,11 @@ class SessionState:
     """A snapshot of a session."""
 
     phase: str
-    """``idle``, ``running``, ``compacting`` or ``closed``."""
+    """``idle``, ``running``, ``retrying``, ``compacting`` or ``closed``."""
+    running: bool
+    """A run is active, whatever it is doing just now: a prompt must be queued."""
+    sibling: int
+    """Which of the sessions over its file it is; 0 for the one that opened it."""
     leaf: Optional[str]
     model: Optional[str]
     thinking_level: str

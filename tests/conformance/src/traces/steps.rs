@@ -187,7 +187,7 @@ fn prompt(session: &Session, step: &Value) -> Result<Value, Error> {
         None => WhenRunning::Refuse,
     };
     let options = PromptOptions::default().images(images).when_running(when);
-    let running = session.state().phase == Phase::Running;
+    let running = session.state().running;
     let run = block_on(session.prompt(step["text"].as_str().unwrap_or_default(), options))?;
     if !running {
         block_on(run.result())?;
@@ -315,7 +315,7 @@ fn query(session: &Session, what: &str) -> Result<Value, Error> {
         "activeTools" => state.tools.into(),
         "name" => session.name().into(),
         "idle" => (state.phase == Phase::Idle).into(),
-        "running" => (state.phase == Phase::Running).into(),
+        "running" => state.running.into(),
         "labels" => {
             let mut labels: Vec<(u64, String)> = tree
                 .labels()
