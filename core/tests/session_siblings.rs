@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use branchline::tree::{OpenOptions, Tree};
 use branchline::{
-    BranchOptions, BranchPoint, Event, NavigateOptions, Phase, PromptOptions, Session, SessionOptions, SubscribeOptions,
-    block_on,
+    BranchOptions, BranchPoint, Event, NavigateOptions, Phase, PromptOptions, Session, SessionOptions,
+    SubscribeOptions, block_on,
 };
 use support::*;
 
@@ -249,7 +249,9 @@ fn branching_while_the_parent_runs() {
     let lines = check_file(&session.path().unwrap());
     let path = path_to(&lines, here.leaf().as_deref().unwrap());
     assert_eq!(words(&path)[5..], ["user", "user", "assistant"]);
-    assert!(words(&path_to(&lines, session.leaf().as_deref().unwrap())).ends_with(&["user".into(), "assistant".into()]));
+    assert!(
+        words(&path_to(&lines, session.leaf().as_deref().unwrap())).ends_with(&["user".into(), "assistant".into()])
+    );
 }
 
 #[test]

@@ -13,8 +13,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::tree::{BranchSummaryEntry, Entry, Tree};
 
 /// In front of a stored summary.
-const INTRO: &str =
-    "Notes on other lines of work that began at the same point and were not taken up. What they changed outside of this \
+const INTRO: &str = "Notes on other lines of work that began at the same point and were not taken up. What they changed outside of this \
 conversation, in files for example, is still there:\n\n";
 
 /// What the summary is to say.

@@ -88,7 +88,8 @@ impl Actor {
     /// A prompt that came while something runs.
     fn queue_prompt(&mut self, input: Input, options: PromptOptions, reply: Reply<command::Accepted>) {
         let outcome = self.activity.as_ref().map(|activity| activity.outcome.subscribe());
-        let (Some(outcome), true, false) = (outcome, self.is_running(), options.when_running == WhenRunning::Refuse) else {
+        let (Some(outcome), true, false) = (outcome, self.is_running(), options.when_running == WhenRunning::Refuse)
+        else {
             let _ = reply.send(Err(self.busy()));
             return;
         };

@@ -12,9 +12,7 @@ use super::sibling::{BranchOptions, BranchPoint};
 use super::{Session, SessionOptions, Shared};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
-use crate::tree::{
-    CreateOptions, Imported, OpenOptions, OsStorage, Storage, Tree, import, resolve, session_directory,
-};
+use crate::tree::{CreateOptions, Imported, OpenOptions, OsStorage, Storage, Tree, import, resolve, session_directory};
 
 /// Details of [`Session::new_session`].
 #[derive(Debug, Clone, Default)]
@@ -132,12 +130,7 @@ struct Opened {
     copied: bool,
 }
 
-async fn open(
-    engine: &Arc<EngineShared>,
-    from: &Arc<Shared>,
-    file: Opened,
-    options: SwitchOptions,
-) -> Result<Session> {
+async fn open(engine: &Arc<EngineShared>, from: &Arc<Shared>, file: Opened, options: SwitchOptions) -> Result<Session> {
     let ours = from.choices_made();
     let choices = Choices {
         name: None,
@@ -169,7 +162,8 @@ async fn open(
 }
 
 async fn remove(engine: &Arc<EngineShared>, storage: Arc<dyn Storage>, path: PathBuf) {
-    let _ = engine.blocking(move || storage.remove(&path).map_err(|error| Error::storage("remove", &path, &error))).await;
+    let _ =
+        engine.blocking(move || storage.remove(&path).map_err(|error| Error::storage("remove", &path, &error))).await;
 }
 
 /// Copies a file into the session directory that the options name and opens it (S192).

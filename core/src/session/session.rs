@@ -13,8 +13,8 @@ use super::command::{Command, Input, Reply};
 use super::estimate::{self, ContextUsage};
 use super::event::CompactionResult;
 use super::options::{
-    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions, SessionState,
-    SubscribeOptions,
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions,
+    SessionState, SubscribeOptions,
 };
 use super::shared::{Shared, Step, closed};
 use super::stats::SessionStats;

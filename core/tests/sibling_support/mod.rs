@@ -93,7 +93,8 @@ impl Provider for Many {
         }
         if done < turns {
             let arguments = json!({"who": name, "n": done, "deep": {"x": 1.0, "y": [1e21, null, "ü\u{2028}"]}});
-            let call = json!({"type": "toolCall", "id": format!("{name}-{done}"), "name": "note", "arguments": arguments});
+            let call =
+                json!({"type": "toolCall", "id": format!("{name}-{done}"), "name": "note", "arguments": arguments});
             let end = StreamEvent::Done(message("toolUse", json!([call])));
             return Box::pin(futures::stream::iter([start]).chain(futures::stream::once(async move {
                 tokio::task::yield_now().await;
