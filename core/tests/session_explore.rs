@@ -198,7 +198,8 @@ fn shutting_down_ends_an_exploration() {
     exploration.events().discard();
     if let Ok(results) = block_on(exploration.results()) {
         assert!(results[0].aborted);
-        assert_eq!(results[1].error.as_ref().unwrap().code().name(), "closed");
+        // The others did not come up, unless one was faster than the end.
+        assert!(results[1..].iter().all(|it| it.error.as_ref().is_none_or(|error| error.code().name() == "closed")));
     }
     check_file(&session.path().unwrap());
 }
