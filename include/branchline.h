@@ -98,6 +98,8 @@ enum branchline_status
   BRANCHLINE_STATUS_NO_MODEL = 41,
   /// The model's service refused or broke off a request.
   BRANCHLINE_STATUS_PROVIDER_FAILED = 42,
+  /// There is no key for the model's provider, or none that may be used.
+  BRANCHLINE_STATUS_NO_CREDENTIALS = 43,
   /// No tool with that name is known.
   BRANCHLINE_STATUS_UNKNOWN_TOOL = 50,
   /// There is nothing to compact.

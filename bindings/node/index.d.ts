@@ -47,6 +47,7 @@ export type ErrorCode =
   | 'unknown_model'
   | 'no_model'
   | 'provider_failed'
+  | 'no_credentials'
   | 'unknown_tool'
   | 'nothing_to_compact'
   | 'already_compacted'

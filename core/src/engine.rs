@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
-    Credentials, Http, Model, Models, NetworkOptions, NoCredentials, Provider, Remote, Services, WireObserver,
+    Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
+    Remote, Services, WireObserver,
 };
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
@@ -36,7 +37,11 @@ pub struct EngineOptions {
     pub operations: Operations,
     /// How services are reached.
     pub network: NetworkOptions,
-    /// Where keys come from; `None` is nowhere.
+    /// Which models of services are known.
+    pub catalogue: CatalogueOptions,
+    /// Where keys come from.
+    pub keys: KeyOptions,
+    /// Looks up keys in the place of everything in `keys`.
     pub credentials: Option<Arc<dyn Credentials>>,
     /// Sees the traffic with services.
     pub wire_observer: Option<Arc<dyn WireObserver>>,
@@ -111,8 +116,10 @@ struct Inner {
 pub(crate) struct EngineShared {
     pub(crate) handle: Handle,
     pub(crate) options: EngineOptions,
-    models: Mutex<Models>,
-    remote: Arc<Remote>,
+    pub(crate) models: Mutex<Models>,
+    pub(crate) remote: Arc<Remote>,
+    pub(crate) catalogue: Arc<Catalogue>,
+    pub(crate) keyring: Arc<Keyring>,
     tools: Mutex<Vec<Arc<dyn Tool>>>,
     scripted: Arc<ScriptedProvider>,
     /// `None` once the engine was shut down.
@@ -137,7 +144,9 @@ impl Engine {
         let scripted = Arc::new(ScriptedProvider::builtin());
         let mut models = Models::default();
         models.add(scripted.clone());
-        let credentials = options.credentials.clone().unwrap_or_else(|| Arc::new(NoCredentials));
+        let catalogue = Arc::new(Catalogue::new(options.catalogue.clone()));
+        let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone()));
+        let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), options.wire_observer.clone());
         let remote = Arc::new(Remote::new(Services { http, credentials }));
         let shared = EngineShared {
@@ -145,6 +154,8 @@ impl Engine {
             options,
             models: Mutex::new(models),
             remote,
+            catalogue,
+            keyring,
             tools: Mutex::new(tools::builtin()),
             scripted,
             sessions: Mutex::new(Some(Vec::new())),
@@ -152,7 +163,7 @@ impl Engine {
         Ok(Engine { inner: Arc::new(Inner { shared: Arc::new(shared), runtime: Mutex::new(Some(runtime)) }) })
     }
 
-    fn shared(&self) -> &Arc<EngineShared> {
+    pub(crate) fn shared(&self) -> &Arc<EngineShared> {
         &self.inner.shared
     }
 
@@ -180,11 +191,6 @@ impl Engine {
     /// as a whole.
     pub fn add_model(&self, model: Model) -> Result<()> {
         lock(&self.shared().models).add_model(model, &self.shared().remote)
-    }
-
-    /// Every model known.
-    pub fn models(&self) -> Vec<Model> {
-        lock(&self.shared().models).all()
     }
 
     /// Adds a tool for the sessions made from now on, replacing one of the same name.
@@ -319,14 +325,6 @@ impl EngineShared {
         self.options.agent_dir.clone().unwrap_or_else(tree::agent_dir)
     }
 
-    pub(crate) fn model(&self, name: &str) -> Result<Arc<Model>> {
-        lock(&self.models).find(name)
-    }
-
-    pub(crate) fn provider(&self, name: &str) -> Option<Arc<dyn Provider>> {
-        lock(&self.models).provider(name)
-    }
-
     /// The engine's tools and those of one session, the latter winning.
     pub(crate) fn tools(&self, custom: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
         let mut tools = lock(&self.tools).clone();
@@ -374,7 +372,7 @@ fn put_tool(tools: &mut Vec<Arc<dyn Tool>>, tool: Arc<dyn Tool>) {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -83,6 +83,8 @@ codes! {
     NoModel = 41, "no_model";
     /// The model's service refused or broke off a request.
     ProviderFailed = 42, "provider_failed";
+    /// There is no key for the model's provider, or none that may be used.
+    NoCredentials = 43, "no_credentials";
     /// No tool with that name is known.
     UnknownTool = 50, "unknown_tool";
     /// There is nothing to compact.

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod engine;
+mod engine_models;
 pub mod error;
 pub mod json;
 pub mod message;

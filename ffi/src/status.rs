@@ -68,6 +68,8 @@ pub enum branchline_status {
     NO_MODEL = 41,
     /// The model's service refused or broke off a request.
     PROVIDER_FAILED = 42,
+    /// There is no key for the model's provider, or none that may be used.
+    NO_CREDENTIALS = 43,
     /// No tool with that name is known.
     UNKNOWN_TOOL = 50,
     /// There is nothing to compact.
@@ -118,6 +120,7 @@ impl Status {
             ErrorCode::UnknownModel => Status::UNKNOWN_MODEL,
             ErrorCode::NoModel => Status::NO_MODEL,
             ErrorCode::ProviderFailed => Status::PROVIDER_FAILED,
+            ErrorCode::NoCredentials => Status::NO_CREDENTIALS,
             ErrorCode::UnknownTool => Status::UNKNOWN_TOOL,
             ErrorCode::NothingToCompact => Status::NOTHING_TO_COMPACT,
             ErrorCode::AlreadyCompacted => Status::ALREADY_COMPACTED,

@@ -57,12 +57,3 @@ impl std::fmt::Debug for dyn Credentials {
         f.write_str("Credentials")
     }
 }
-
-/// No keys at all.
-pub(crate) struct NoCredentials;
-
-impl Credentials for NoCredentials {
-    fn resolve<'a>(&'a self, _: &'a Model) -> AuthFuture<'a> {
-        Box::pin(std::future::ready(Ok(Auth::default())))
-    }
-}

@@ -1,4 +1,4 @@
-//! The table an engine keeps of models.
+//! The providers and models that a host adds to an engine.
 
 use std::sync::Arc;
 
@@ -43,35 +43,35 @@ impl Models {
         Ok(())
     }
 
+    /// The provider of this name that was added, whole or by its models.
     pub(crate) fn provider(&self, name: &str) -> Option<Arc<dyn Provider>> {
         self.providers.iter().find(|provider| provider.name() == name).cloned()
     }
 
-    pub(crate) fn all(&self) -> Vec<Model> {
-        self.providers.iter().flat_map(|provider| provider.models()).collect()
+    /// Whether the name belongs to a provider that was added as a whole.
+    pub(crate) fn is_whole(&self, name: &str) -> bool {
+        self.provider(name).is_some() && !self.remote.iter().any(|known| known.name() == name)
     }
 
-    /// The model named `provider/id`, or by an id that only one provider has.
-    pub(crate) fn find(&self, name: &str) -> Result<Arc<Model>> {
-        let models = self.all();
-        let mut found = models.iter().filter(|model| {
-            name.split_once('/').is_some_and(|(provider, id)| model.provider == provider && model.id == id)
-        });
-        if let Some(model) = found.next() {
-            return Ok(Arc::new(model.clone()));
+    /// The model that was added under exactly this `provider/id`.
+    pub(crate) fn added(&self, name: &str) -> Option<Arc<Model>> {
+        let (provider, id) = name.split_once('/')?;
+        self.provider(provider)?.models().into_iter().find(|model| model.id == id).map(Arc::new)
+    }
+
+    /// Every model: those that were added, and those of the catalogue that none of them replaces (P23).
+    pub(crate) fn all(&self, catalogue: &[Arc<Model>]) -> Vec<Arc<Model>> {
+        let mut all = Vec::new();
+        let mut ours: Vec<Arc<Model>> = Vec::new();
+        for provider in &self.providers {
+            let to = if self.is_whole(provider.name()) { &mut all } else { &mut ours };
+            to.extend(provider.models().into_iter().map(Arc::new));
         }
-        let by_id: Vec<&Model> = models.iter().filter(|model| model.id == name).collect();
-        match by_id.as_slice() {
-            [model] => Ok(Arc::new((*model).clone())),
-            [] => {
-                let known: Vec<String> = models.iter().take(20).map(Model::full_name).collect();
-                let known = known.join(", ");
-                Err(Error::new(ErrorCode::UnknownModel, format!("unknown model {name:?}; known models: {known}")))
-            }
-            _ => {
-                let text = format!("several providers have a model {name:?}; write it as \"provider/{name}\"");
-                Err(Error::new(ErrorCode::UnknownModel, text))
-            }
+        for known in catalogue.iter().filter(|model| !self.is_whole(&model.provider)) {
+            let replaced = ours.iter().position(|model| model.name_parts() == known.name_parts());
+            all.push(replaced.map_or_else(|| known.clone(), |at| ours.remove(at)));
         }
+        all.append(&mut ours);
+        all
     }
 }

@@ -100,7 +100,8 @@ impl Session {
     /// Sends a prompt and returns once it is accepted.
     ///
     /// Errors: `running` when a run is active and `options` do not say to queue it, `compacting`, `no_model`,
-    /// `unknown_model`, `read_only`, `storage_failed` when a skill that is called cannot be read.
+    /// `unknown_model`, `read_only`, `storage_failed` when a skill that is called cannot be read,
+    /// `no_credentials` when there is no key for the model's provider.
     pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
         self.start(Input::Text(text.into()), options).await
     }
@@ -117,6 +118,9 @@ impl Session {
             Input::Text(text) if options.expand => Input::Text(self.expanded(text).await?),
             input => input,
         };
+        if let Some(model) = self.state().model {
+            self.inner.engine.check_key(&model).await?;
+        }
         let (events, outcome) = self.ask(|reply| Command::Prompt { input, options, reply }).await?;
         Ok(Run::new(self.clone(), events, outcome))
     }

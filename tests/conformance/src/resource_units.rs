@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use branchline::providers::credentials::{Environment, config_value};
 use branchline::resources::skills::{self, SkillSource};
 use branchline::resources::system_prompt::SystemPrompt;
 use branchline::resources::templates::{self, PromptTemplate};
@@ -23,8 +24,16 @@ pub struct Case {
     pub value: Value,
 }
 
-const IDS: [&str; 7] =
-    ["command-args", "context-files", "expand-template", "frontmatter", "prompt-sections", "skills", "substitute"];
+const IDS: [&str; 8] = [
+    "command-args",
+    "config-values",
+    "context-files",
+    "expand-template",
+    "frontmatter",
+    "prompt-sections",
+    "skills",
+    "substitute",
+];
 
 /// The unit files in a folder, and in its folder `units`, that this module knows.
 pub fn find(folder: &Path) -> Vec<Case> {
@@ -76,6 +85,10 @@ fn perform(id: &str, item: &Value) -> Value {
             Ok(document) => json!({"frontmatter": document.fields, "body": document.body}),
             Err(_) => json!("an error"),
         },
+        "config-values" => {
+            let environment = Environment::fixed([("A", "1"), ("EMPTY", "")]);
+            json!(config_value(text, &environment, true).ok())
+        }
         "prompt-sections" => json!(sections(text)),
         "context-files" => found_context_files(item),
         "skills" => found_skills(item),

@@ -212,6 +212,12 @@ class ProviderFailedError(Error):
     code = "provider_failed"
 
 
+class NoCredentialsError(Error):
+    """There is no key for the model's provider, or none that may be used."""
+
+    code = "no_credentials"
+
+
 class UnknownToolError(Error, LookupError):
     """No tool with that name is known."""
 

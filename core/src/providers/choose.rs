@@ -1,0 +1,163 @@
+//! Finding a model by what somebody wrote (P90), and saying what is near when there is none.
+
+use std::sync::Arc;
+
+use super::Model;
+use super::services::unsupported;
+use crate::error::{Error, ErrorCode, Result};
+
+/// The thinking levels, as suffixes.
+const LEVELS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+/// Most names in an error.
+const SHOWN: usize = 6;
+
+/// A model that a text means, and the thinking level if the text names one.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelChoice {
+    /// The model.
+    pub model: Arc<Model>,
+    /// The level written behind it.
+    pub thinking_level: Option<String>,
+}
+
+/// The model written as `provider/id`, or as an id that one provider has; case does not matter.
+///
+/// `usable` breaks a tie between providers that have the same id: one with a key wins over one without.
+///
+/// Errors: `unknown_model`, naming what is near or between what to choose.
+pub(crate) fn find(models: &[Arc<Model>], name: &str, usable: impl Fn(&Model) -> bool) -> Result<Arc<Model>> {
+    let name = name.trim();
+    match exact(models, name, &usable)? {
+        Some(model) => Ok(model),
+        None => Err(unknown(models, name)),
+    }
+}
+
+/// The model a text means: as [`find`], else the best one whose id or name holds the text; with `:level` behind it if the
+/// whole text means nothing (P90).
+pub(crate) fn choose(models: &[Arc<Model>], text: &str, usable: impl Fn(&Model) -> bool) -> Result<ModelChoice> {
+    let text = text.trim();
+    let whole = |text: &str| -> Result<Option<Arc<Model>>> {
+        Ok(exact(models, text, &usable)?.or_else(|| partial(models, text, &usable)))
+    };
+    if let Some(model) = whole(text)? {
+        return Ok(ModelChoice { model, thinking_level: None });
+    }
+    if let Some((rest, level)) = text.rsplit_once(':')
+        && LEVELS.contains(&level)
+        && let Some(model) = whole(rest)?
+    {
+        return Ok(ModelChoice { model, thinking_level: Some(level.to_owned()) });
+    }
+    Err(unknown(models, text))
+}
+
+fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
+    let named = name.split_once('/').and_then(|(provider, id)| {
+        let same = |model: &&Arc<Model>| same(&model.provider, provider) && same(&model.id, id);
+        models.iter().find(same)
+    });
+    let raw: Vec<&Arc<Model>> = models.iter().filter(|model| same(&model.id, name)).collect();
+    // A router's id may look like another provider's name for the same model.
+    if let Some(named) = named {
+        let other = raw.iter().filter(|model| usable(model)).collect::<Vec<_>>();
+        return Ok(Some(match (usable(named), other.as_slice()) {
+            (false, [other]) => Arc::clone(other),
+            _ => named.clone(),
+        }));
+    }
+    match raw.as_slice() {
+        [] => Ok(None),
+        [model] => Ok(Some((*model).clone())),
+        _ => match raw.iter().filter(|model| usable(model)).collect::<Vec<_>>().as_slice() {
+            [model] => Ok(Some((**model).clone())),
+            _ => {
+                let names: Vec<String> = raw.iter().map(|model| model.full_name()).collect();
+                let text = format!("several providers have a model {name:?}; write {}", names.join(" or "));
+                Err(Error::new(ErrorCode::UnknownModel, text))
+            }
+        },
+    }
+}
+
+fn same(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+/// The best model whose id or name holds the text: names without a date before dated ones, usable ones before others, and
+/// of those the lexically last.
+fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Option<Arc<Model>> {
+    if text.is_empty() {
+        return None;
+    }
+    let (provider, text) = match text.split_once('/') {
+        Some((provider, rest)) if models.iter().any(|model| same(&model.provider, provider)) => (Some(provider), rest),
+        _ => (None, text),
+    };
+    let text = text.to_lowercase();
+    let holds = |model: &&Arc<Model>| {
+        provider.is_none_or(|provider| same(&model.provider, provider))
+            && (model.id.to_lowercase().contains(&text) || model.name.to_lowercase().contains(&text))
+    };
+    let found = models.iter().filter(holds);
+    found.max_by_key(|model| (usable(model), !is_dated(&model.id), model.id.clone())).cloned()
+}
+
+/// Whether an id ends with a date, `-YYYYMMDD`.
+fn is_dated(id: &str) -> bool {
+    id.rsplit_once('-').is_some_and(|(_, date)| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn unknown(models: &[Arc<Model>], name: &str) -> Error {
+    let provider = name.split_once('/').map(|(provider, _)| provider);
+    let text = match provider {
+        Some(provider) if unsupported(provider).is_some() => format!(
+            "unknown model {name:?}: {} is not supported; use the vendor's own API or an OpenAI-compatible one",
+            unsupported(provider).unwrap_or_default()
+        ),
+        _ => {
+            let near = nearest(models, name);
+            match near.as_slice() {
+                [] => format!("unknown model {name:?}; no model is known that is called like it"),
+                near => format!("unknown model {name:?}; did you mean {}?", near.join(" or ")),
+            }
+        }
+    };
+    Error::new(ErrorCode::UnknownModel, text)
+}
+
+/// The names nearest to one.
+fn nearest(models: &[Arc<Model>], name: &str) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let (provider, id) = wanted.split_once('/').unwrap_or(("", &wanted));
+    let distance_of = |model: &Model| {
+        let theirs = model.id.to_lowercase();
+        let of_id = distance(id, &theirs).min(distance(&wanted, &theirs));
+        let of_id = if !id.is_empty() && theirs.contains(id) { of_id.min(2) } else { of_id };
+        let other_provider = !provider.is_empty() && !same(&model.provider, provider);
+        of_id + if other_provider { 1 + distance(provider, &model.provider.to_lowercase()).min(4) } else { 0 }
+    };
+    let mut ranked: Vec<(usize, String)> = models.iter().map(|model| (distance_of(model), model.full_name())).collect();
+    ranked.sort();
+    // What shares less than half of its letters is no help, unless there is little to choose from.
+    let limit = if models.len() <= SHOWN { usize::MAX } else { (id.chars().count() / 2).max(3) };
+    ranked.into_iter().take(SHOWN).filter(|(distance, _)| *distance <= limit).map(|(_, name)| name).collect()
+}
+
+/// How many letters have to be put in, taken out or replaced.
+fn distance(a: &str, b: &str) -> usize {
+    const LONGEST: usize = 128;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(LONGEST).collect(), b.chars().take(LONGEST).collect());
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
