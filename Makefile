@@ -7,6 +7,7 @@
 #   make bench-tree           the session tree side by side with pi and with the physical limits
 #   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
 #   make bench-loop           turns, deltas and start-up side by side with pi
+#   make bench-cancel         how fast searches of a million files end when they are cancelled
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
 #   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
@@ -17,7 +18,7 @@ PY    := $(VENV)/bin/python
 DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
-.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop header clean \
+.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-cancel header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
@@ -131,6 +132,9 @@ bench-tools: need-rust need-python need-node
 
 bench-loop: need-rust need-python need-node
 	python3 bench/loop.py $(ARGS)
+
+bench-cancel: need-rust need-python
+	python3 bench/cancel.py $(ARGS)
 
 clean:
 	rm -rf target build $(VENV) bindings/node/node_modules bench/data bench/results

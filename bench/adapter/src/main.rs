@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout)] // the answer goes to stdout
 
 mod agent;
+mod cancel;
 mod session;
 mod tools;
 
@@ -18,7 +19,8 @@ fn main() {
     let case = args.next().unwrap_or_default();
     let params = args.next().unwrap_or_else(|| "{}".to_owned());
     let answer = serde_json::from_str(&params).map_err(Into::into).and_then(|params| {
-        let answer = tools::run(&case, &params).or_else(|| agent::run(&case, &params));
+        let other = || tools::run(&case, &params).or_else(|| agent::run(&case, &params));
+        let answer = other().or_else(|| cancel::run(&case, &params));
         answer.unwrap_or_else(|| session::run(&case, &params))
     });
     let ok = answer.is_ok();

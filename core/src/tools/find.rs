@@ -67,7 +67,8 @@ fn find(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     let text = |key: &str| call.arguments.get(key).and_then(Value::as_str);
     let pattern = text("pattern").ok_or_else(|| ToolError::new("pattern must be a string"))?;
     let limit = limit(&call.arguments, DEFAULT_LIMIT);
-    let given = path::resolve(text("path").unwrap_or_default(), &call.cwd)?;
+    let home = call.operations.files.home();
+    let given = path::resolve_with(text("path").unwrap_or_default(), &call.cwd, home)?;
     let pattern = Pattern::new(pattern, &given)?;
     match source.kind(&given) {
         Ok(FileKind::Directory) => {}

@@ -71,7 +71,8 @@ fn grep(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     let pattern = text("pattern").ok_or_else(|| ToolError::new("pattern must be a string"))?;
     let limit = limit(&call.arguments, DEFAULT_LIMIT);
     let context = call.arguments.get("context").and_then(Value::as_f64).map_or(0, |lines| lines.floor() as usize);
-    let given = path::resolve(text("path").unwrap_or_default(), &call.cwd)?;
+    let home = call.operations.files.home();
+    let given = path::resolve_with(text("path").unwrap_or_default(), &call.cwd, home)?;
     let search = Search::new(pattern, flag("literal"), flag("ignoreCase"), context, limit, source, &call.cancel)
         .map_err(|error| ToolError::new(format!("invalid pattern: {error}")))?;
     let kind = source.kind(&given).map_err(|error| match error.kind() {

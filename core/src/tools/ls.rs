@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::list_text::{Listing, limit, path_text};
 use super::ls_order::sort_by_name;
-use super::operations::{FileKind, Operations};
+use super::operations::FileKind;
 use super::os_error::os_error;
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path};
+use super::walk_source::Source;
+use super::write::go_on;
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
 
 const DESCRIPTION: &str = "List a directory: names in alphabetical order, directories with a / at the end, hidden entries \
 included. Shows up to 500 entries or 50 KB.";
@@ -48,53 +50,55 @@ impl Tool for LsTool {
     }
 
     fn execute(&self, call: ToolCall) -> ToolFuture {
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = call.cancel.cancelled() => Err(ToolError::aborted()),
-                result = list(&call) => result,
-            }
-        })
+        search(call, list)
     }
 }
 
-async fn list(call: &ToolCall) -> Result<ToolResult, ToolError> {
+/// On a thread that may block: a directory may have a million entries, and its disk may be far away.
+fn list(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     let given = call.arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-    let directory = path::resolve(given, &call.cwd)?;
+    let directory = path::resolve_with(given, &call.cwd, call.operations.files.home())?;
     let limit = limit(&call.arguments, DEFAULT_LIMIT);
-    let files = &call.operations.files;
-    match files.metadata(&directory).await {
-        Ok(it) if it.kind == FileKind::Directory => {}
+    match source.kind(&directory) {
+        Ok(FileKind::Directory) => {}
         Ok(_) => return Err(ToolError::new(format!("Not a directory: {}", directory.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(ToolError::new(format!("Path not found: {}", directory.display())));
         }
         Err(error) => return Err(os_error(&error, "stat", &directory)),
     }
-    let entries = files.read_dir(&directory).await.map_err(|error| {
+    let mut entries = source.list(&directory, &call.cancel).map_err(|error| {
         let error = os_error(&error, "scandir", &directory);
         ToolError::new(format!("Cannot read directory: {error}"))
     })?;
-    let entries = sort_by_name(entries, |entry| entry.name.to_string_lossy());
+    // What a host serves here and the disk does not have.
+    for file in source.unlisted(&directory) {
+        if let (true, Some(name)) = (file.parent() == Some(&directory), file.file_name()) {
+            entries.push((name.to_owned(), FileKind::File));
+        }
+    }
+    go_on(&call.cancel)?;
+    let entries = sort_by_name(entries, |(name, _)| name.to_string_lossy());
 
     let mut listing = Listing::default();
     let mut shown = 0;
     let mut more = false;
-    for entry in entries {
+    for (name, kind) in entries {
         if shown == limit {
             more = true;
             break;
         }
-        let directory = match entry.kind {
+        go_on(&call.cancel)?;
+        let is_directory = match kind {
             FileKind::Directory => true,
-            FileKind::Symlink => match leads_to_directory(&call.operations, &directory.join(&entry.name)).await {
-                Some(directory) => directory,
+            FileKind::Symlink => match leads_to_directory(source, &directory.join(&name)) {
+                Some(is_directory) => is_directory,
                 None => continue,
             },
             _ => false,
         };
-        let mut line = path_text(entry.name.as_encoded_bytes());
-        if directory {
+        let mut line = path_text(name.as_encoded_bytes());
+        if is_directory {
             line.push('/');
         }
         listing.line(&line);
@@ -112,9 +116,9 @@ async fn list(call: &ToolCall) -> Result<ToolResult, ToolError> {
 
 /// Whether a link leads to a directory; `None` when it leads nowhere (T305). A target that may not be looked at is
 /// there all the same.
-async fn leads_to_directory(operations: &Operations, link: &Path) -> Option<bool> {
-    match operations.files.metadata(link).await {
-        Ok(it) => Some(it.kind == FileKind::Directory),
+fn leads_to_directory(source: &Source, link: &Path) -> Option<bool> {
+    match source.kind(link) {
+        Ok(kind) => Some(kind == FileKind::Directory),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(false),
         Err(_) => None,
     }

@@ -35,6 +35,7 @@ pub mod operations;
 mod os_error;
 pub mod path;
 mod plain_schema;
+mod quick_disk;
 pub mod read;
 mod read_text;
 mod replace_file;
@@ -86,12 +87,21 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// A search of files in the background. It watches the call's token itself and ends in its own time; the call is over at
-/// once when that is set.
-fn search(call: ToolCall, work: fn(&ToolCall, &walk_source::Source) -> Result<ToolResult, ToolError>) -> ToolFuture {
+/// once when that is set. A future that is dropped ends its search as well.
+fn search(
+    mut call: ToolCall,
+    work: fn(&ToolCall, &walk_source::Source) -> Result<ToolResult, ToolError>,
+) -> ToolFuture {
     Box::pin(async move {
-        let source = walk_source::Source::new(&call.operations).await;
-        let source = source.map_err(|error| ToolError::new(error.to_string()))?;
         let cancel = call.cancel.clone();
+        call.cancel = cancel.child_token();
+        let _ends_with_this = call.cancel.clone().drop_guard();
+        let source = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ToolError::aborted()),
+            source = walk_source::Source::new(&call.operations) => source,
+        };
+        let source = source.map_err(|error| ToolError::new(error.to_string()))?;
         let searching = blocking(move || work(&call, &source));
         tokio::select! {
             biased;

@@ -14,10 +14,20 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use super::operations::{FileOperations, Replaced};
 
 /// Files that are being changed or waited for.
-static FILES: LazyLock<Mutex<HashMap<Key, Arc<AsyncMutex<()>>>>> = LazyLock::new(Mutex::default);
+static QUEUES: LazyLock<Mutex<Queues>> = LazyLock::new(Mutex::default);
 
 /// Finding out which file a path means takes a while. Calls do it one after the other, so that they queue in their order.
 static REGISTRATION: AsyncMutex<()> = AsyncMutex::const_new(());
+
+type Queue = Arc<AsyncMutex<()>>;
+
+#[derive(Default)]
+struct Queues {
+    known: HashMap<Key, Queue>,
+    /// The only call there was when it began: nobody could be in its way, so which file its path means was not asked. The
+    /// next call that comes while it runs asks for both.
+    alone: Option<(PathBuf, Queue)>,
+}
 
 /// What is the same for all names of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -31,7 +41,9 @@ enum Key {
 /// The right to change a file, until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
-    key: Key,
+    /// `None` for a call that began alone.
+    key: Option<Key>,
+    queue: Queue,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
@@ -39,16 +51,20 @@ pub struct Turn {
 ///
 /// Dropping the future leaves the queue.
 ///
-/// Errors: when the path cannot be resolved for another reason than that nothing is there (a loop of links).
+/// Errors: when the path cannot be resolved for another reason than that nothing is there (a loop of links). Such a path
+/// may also be given a turn; using it fails then.
 pub async fn turn(files: &dyn FileOperations, path: &Path) -> io::Result<Turn> {
     // A host may take its time to resolve a path; that must not hold up everybody else.
     let local = files.replaced().await? == Replaced::None;
     let order = if local { Some(REGISTRATION.lock().await) } else { None };
+    if let Some(turn) = Some(path).filter(|_| local).and_then(turn_alone) {
+        return Ok(turn);
+    }
     let key = if local { local_key(path)? } else { key(files, path).await? };
-    let queue = lock_files().entry(key.clone()).or_default().clone();
+    let queue = queue_of(&key);
     // A fair lock: the place in its queue is taken when it is first polled, which must happen before the next call
     // registers.
-    let mut turn = Turn { key, guard: None };
+    let mut turn = Turn { key: Some(key), queue: queue.clone(), guard: None };
     let mut waiting = Box::pin(queue.lock_owned());
     match futures::poll!(waiting.as_mut()) {
         std::task::Poll::Ready(guard) => turn.guard = Some(guard),
@@ -60,29 +76,130 @@ pub async fn turn(files: &dyn FileOperations, path: &Path) -> io::Result<Turn> {
     Ok(turn)
 }
 
-fn lock_files() -> std::sync::MutexGuard<'static, HashMap<Key, Arc<AsyncMutex<()>>>> {
-    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_queues() -> std::sync::MutexGuard<'static, Queues> {
+    QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn of a call while there is no other one.
+fn turn_alone(path: &Path) -> Option<Turn> {
+    let mut queues = lock_queues();
+    if !queues.known.is_empty() || queues.alone.is_some() {
+        return None;
+    }
+    let queue = Queue::default();
+    let guard = queue.clone().try_lock_owned().ok()?;
+    queues.alone = Some((path.to_path_buf(), queue.clone()));
+    Some(Turn { key: None, queue, guard: Some(guard) })
+}
+
+/// The queue of a file. A call that began alone gets its place first.
+fn queue_of(key: &Key) -> Queue {
+    let mut known_now: Option<(PathBuf, Key)> = None;
+    loop {
+        let mut queues = lock_queues();
+        if let Some((path, _)) = &queues.alone {
+            match known_now.take().filter(|(known, _)| known == path) {
+                Some((_, key)) => {
+                    if let Some((_, queue)) = queues.alone.take() {
+                        queues.known.insert(key, queue);
+                    }
+                }
+                None => {
+                    let path = path.clone();
+                    drop(queues);
+                    let key = local_key(&path).unwrap_or_else(|_| Key::Path(path.clone()));
+                    known_now = Some((path, key));
+                    continue;
+                }
+            }
+        }
+        return queues.known.entry(key.clone()).or_default().clone();
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut files = lock_files();
+        let mut queues = lock_queues();
         drop(self.guard.take());
-        // The map's own reference is the last: nobody holds or waits.
-        if files.get(&self.key).is_some_and(|queue| Arc::strong_count(queue) == 1) {
-            files.remove(&self.key);
+        // This one's own reference and the table's are the last: nobody holds or waits.
+        if Arc::strong_count(&self.queue) > 2 {
+            return;
+        }
+        let mine = |queue: &Queue| Arc::ptr_eq(queue, &self.queue);
+        match &self.key {
+            Some(key) => drop(queues.known.remove(key)),
+            None if queues.alone.as_ref().is_some_and(|(_, queue)| mine(queue)) => queues.alone = None,
+            // It was given a place meanwhile.
+            None => queues.known.retain(|_, queue| !mine(queue)),
         }
     }
 }
 
 /// Resolving links takes microseconds on a local disk, less than handing it to another thread.
 fn local_key(path: &Path) -> io::Result<Key> {
+    if let Some(key) = key_in_directory(path) {
+        return Ok(key);
+    }
+    match std::fs::canonicalize(path) {
+        // The same spelling for everybody.
+        Ok(real) => Ok(key_in_directory(&real).unwrap_or(Key::Path(real))),
+        Err(error) if is_missing(&error) => {
+            let target = link_to_nothing(path);
+            resolve_existing(target.as_deref().unwrap_or(path), |path| std::fs::canonicalize(path))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What a link leads to that leads nowhere yet: writing through it makes that file.
+fn link_to_nothing(path: &Path) -> Option<PathBuf> {
+    /// As many as the system follows.
+    const MOST: usize = 40;
+    let mut target = path.to_path_buf();
+    for _ in 0..MOST {
+        match std::fs::read_link(&target) {
+            // A relative link starts where it is; joining an absolute one leaves only that.
+            Ok(next) => target = target.parent()?.join(next),
+            Err(_) => return Some(target).filter(|target| target != path),
+        }
+    }
+    None
+}
+
+/// The key of a path that is no link itself, in a directory that exists: asking the system where an open directory is
+/// takes one call, resolving its path one for each of its parts.
+#[cfg(target_os = "linux")]
+fn key_in_directory(path: &Path) -> Option<Key> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStringExt;
+
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+
+    let (parent, name) = (path.parent()?, path.file_name()?);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(parent, flags, Mode::empty()).ok()?;
+    match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(it) => match FileType::from_raw_mode(it.st_mode) {
+            FileType::Symlink => return None,
+            FileType::RegularFile if it.st_nlink > 1 => return Some(Key::Number(it.st_dev, it.st_ino)),
+            _ => {}
+        },
+        Err(rustix::io::Errno::NOENT) => {}
+        Err(_) => return None,
+    }
+    let real = rustix::fs::readlink(format!("/proc/self/fd/{}", directory.as_raw_fd()), Vec::new()).ok()?;
+    let real = PathBuf::from(std::ffi::OsString::from_vec(real.into_bytes()));
+    // A directory that cannot be seen from here has no absolute path.
+    real.is_absolute().then(|| Key::Path(real.join(name)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn key_in_directory(path: &Path) -> Option<Key> {
     use std::os::unix::fs::MetadataExt;
     match std::fs::metadata(path) {
-        Ok(it) if it.is_file() && it.nlink() > 1 => return Ok(Key::Number(it.dev(), it.ino())),
-        Ok(_) | Err(_) => {}
+        Ok(it) if it.is_file() && it.nlink() > 1 => Some(Key::Number(it.dev(), it.ino())),
+        _ => None,
     }
-    resolve_existing(path, |path| std::fs::canonicalize(path))
 }
 
 /// The real path of the nearest ancestor that exists, and the rest of the path below it.

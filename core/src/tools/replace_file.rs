@@ -11,6 +11,11 @@ use std::path::Path;
 
 /// Replaces the content of a file, or makes it. Missing directories are not made.
 pub(super) fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A new file first: it is the common case, and takes no look at what is there.
+    match create(path, content) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        done => return done,
+    }
     match fs::metadata(path) {
         Ok(old) if old.is_file() => {
             // A file that may not be written is not replaced either, though its directory would allow it.
@@ -21,8 +26,9 @@ pub(super) fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
             }
             Ok(())
         }
+        // Also a link to nothing: its target is made.
         Ok(_) => in_place(path, content),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => in_place(path, content),
         Err(error) => Err(error),
     }
 }
@@ -53,10 +59,6 @@ fn in_place(path: &Path, content: &[u8]) -> io::Result<()> {
 
 /// A file that was not there. If it cannot be written whole it is taken away again.
 fn create(path: &Path, content: &[u8]) -> io::Result<()> {
-    // A link to nothing: its target is made.
-    if fs::symlink_metadata(path).is_ok() {
-        return in_place(path, content);
-    }
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(content).inspect_err(|_| {
         let _ = fs::remove_file(path);

@@ -267,8 +267,12 @@ impl<V: Visit> Walker<'_, V> {
         let mut child = below(&self.root.real);
         let level = self.rules.level(above, &child, &listed, self.source);
         let mut entries = Vec::with_capacity(listed.len());
-        for (name, kind) in listed {
-            if self.rules.matter(&level) {
+        let ruled = self.rules.matter(&level);
+        for (at, (name, kind)) in listed.into_iter().enumerate() {
+            if at % 1024 == 0 && self.cancel.is_cancelled() {
+                return Ok(());
+            }
+            if ruled {
                 child.push(&name);
                 let allowed = self.rules.allows(&level, &child, kind == FileKind::Directory);
                 child.pop();
@@ -284,7 +288,9 @@ impl<V: Visit> Walker<'_, V> {
             key.extend_from_slice(name.as_bytes());
             entries.push(Entry { key: key.into_boxed_slice(), kind });
         }
-        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        if !sort(&mut entries, self.cancel) {
+            return Ok(());
+        }
         self.visit.listed(&entries, &self.bound);
         let mut jobs = Vec::new();
         let mut files = Vec::new();
@@ -341,6 +347,24 @@ impl<V: Visit> Walker<'_, V> {
         }
         out
     }
+}
+
+/// Sorts, or gives up and says so when the token fires.
+fn sort(entries: &mut [Entry], cancel: &CancellationToken) -> bool {
+    const PIECE: usize = 16 * 1024;
+    if entries.len() <= PIECE {
+        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        return true;
+    }
+    for piece in entries.chunks_mut(PIECE) {
+        if cancel.is_cancelled() {
+            return false;
+        }
+        piece.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    }
+    // This one finds the sorted pieces and merges them.
+    entries.sort_by(|a, b| a.key.cmp(&b.key));
+    true
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

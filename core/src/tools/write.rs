@@ -10,7 +10,7 @@ use super::mutation_queue::turn;
 use super::operations::{FileOperations, Replaced};
 use super::os_error::os_error;
 use super::replace_file::replace_file;
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path};
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path, quick_disk};
 
 const DESCRIPTION: &str = "Write a text file: a new one, or in place of all that an existing one holds. Directories that \
 are missing on the way to it are made.";
@@ -70,13 +70,13 @@ async fn write(call: ToolCall) -> Result<ToolResult, ToolError> {
     };
     let local = files.replaced().await.map_err(|error| os_error(&error, "open", &path))? == Replaced::None;
     if local {
-        let turn_over = turn;
-        blocking(move || {
+        let quick = content.len() <= quick_disk::SMALL && path.parent().is_some_and(quick_disk::is_quick);
+        let work = move || {
             let done = write_local(&path, &content, &cancel);
-            drop(turn_over);
+            drop(turn);
             done
-        })
-        .await?;
+        };
+        if quick { work() } else { blocking(work).await }?;
     } else {
         write_through(&*files, &path, content, &cancel).await?;
     }
