@@ -24,7 +24,7 @@ NEED  := sh tools/need.sh
 	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
 
 help:
-	@sed -n '2,12s/^# \{0,1\}//p' Makefile
+	@sed -n '2,13s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::message::{Message, StopReason, ToolResultMessage};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
-use crate::tools::image::ImageTarget;
+use crate::tools::image::{ImageTarget, ResizeProfile};
 use crate::tools::{self, ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
 
 /// Updates that may wait for the session before tools wait.
@@ -306,7 +306,7 @@ impl Actor {
     /// What the current model does with images (T102, T104).
     fn image_target(&self) -> Option<ImageTarget> {
         let model = self.model.as_ref()?;
-        Some(ImageTarget { model: model.id.clone(), accepted: model.images, resize: None })
+        Some(ImageTarget { model: model.id.clone(), accepted: model.images, resize: ResizeProfile::of_model(model) })
     }
 
     async fn call_starts(&mut self, call: &Call) {

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::bash_output::{Output, Report, Words};
 use super::environment::EnvironmentPolicy;
 use super::operations::{CommandEnd, CommandRequest, End};
-use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, bash_local};
+use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, powershell};
 
 const DESCRIPTION: &str = "Run a command with bash in the working directory and get what it writes to stdout and stderr. \
 Shows the last 2000 lines or 50 KB, whichever is less; longer output is kept in a temporary file that the result names. \
@@ -110,18 +110,18 @@ impl BashTool {
         BashTool { definition, options, words: Words { shell: "bash", files: "pi-bash" }, files: Arc::default() }
     }
 
-    /// `powershell`, if there is one in `PATH`.
+    /// `powershell`, if there is one in `PATH`: `pwsh`, else `powershell` (T271).
     pub fn powershell() -> Option<BashTool> {
-        static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-        let found = FOUND.get_or_init(|| bash_local::find("pwsh").or_else(|| bash_local::find("powershell")));
-        let options = BashOptions::default()
-            .shell(found.clone()?)
-            // Without it output comes in the console's own encoding.
-            .prefix("[Console]::OutputEncoding = [System.Text.Encoding]::UTF8");
-        let description = DESCRIPTION.replace("bash", "PowerShell");
-        let definition = definition("powershell", description);
+        powershell::find().map(|shell| BashTool::powershell_with_options(BashOptions::default().shell(shell)))
+    }
+
+    /// `powershell` with options, of which [`shell`](BashOptions::shell) names the program: its name, `pwsh` or
+    /// `powershell`, tells how commands are handed to it (T272).
+    pub fn powershell_with_options(options: BashOptions) -> BashTool {
+        let mut definition = definition("powershell", DESCRIPTION.replace("bash", "PowerShell"));
+        definition.snippet = Some("run a PowerShell command".to_owned());
         let words = Words { shell: "PowerShell", files: "pi-powershell" };
-        Some(BashTool { definition, options, words, files: Arc::default() })
+        BashTool { definition, options, words, files: Arc::default() }
     }
 }
 
@@ -206,7 +206,7 @@ async fn run(
 fn seconds(value: &Value) -> Result<Duration, ToolError> {
     match value.as_f64() {
         Some(seconds) if seconds > MAX_TIMEOUT => {
-            Err(ToolError::new(format!("timeout must be at most {MAX_TIMEOUT} seconds")))
+            Err(ToolError::new(format!("timeout is too long: the maximum is {MAX_TIMEOUT} seconds")))
         }
         Some(seconds) if seconds > 0.0 => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(ToolError::new("timeout must be a finite number of seconds above 0")),

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::operations::{CommandEnd, CommandRequest, End, Operation};
+use super::powershell;
 use crate::system::process::{self, Ended};
 use crate::system::spawn::Program;
 
@@ -29,16 +30,17 @@ fn start(mut request: CommandRequest) -> io::Result<CommandEnd> {
         None => usual_shell()?,
     };
     if !request.cwd.is_dir() {
-        let cwd = request.cwd.display();
+        let (cwd, shell) =
+            (request.cwd.display(), if powershell::is_powershell(&path) { "PowerShell" } else { "bash" });
         return Err(io::Error::other(format!(
-            "Working directory does not exist: {cwd}\nCannot execute bash commands."
+            "Working directory does not exist: {cwd}\nCannot execute {shell} commands."
         )));
     }
-    let mut arguments: Vec<OsString> = match is_powershell(&path) {
-        true => ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-Command"].map(Into::into).into(),
+    let mut arguments: Vec<OsString> = match powershell::is_powershell(&path) {
+        true => powershell::ARGUMENTS.map(Into::into).into(),
         false => vec!["-c".into()],
     };
-    arguments.push(std::mem::take(&mut request.command).into());
+    arguments.push(powershell::wrap(&path, &request.command).into_owned().into());
     let program = Program { path, arguments, cwd: request.cwd.clone(), environment: request.environment.take() };
     let Ended { end, code, shell_time } =
         process::run(&program, &request.cancel, request.timeout, &mut request.output)?;
@@ -67,8 +69,4 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
         path.is_absolute() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
     };
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(runs)
-}
-
-fn is_powershell(path: &Path) -> bool {
-    path.file_stem().is_some_and(|name| name == "pwsh" || name == "powershell")
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::edit_match::{Edited, apply};
-use super::mutation_queue::turn;
+use super::mutation_queue::{turn, unresolvable};
 use super::operations::{Access, FileKind, FileOperations, Replaced};
 use super::os_error::{code, is_a_directory, os_error, os_error_without_path};
 use super::replace_file::replace_file;
@@ -155,7 +155,10 @@ async fn edit(call: ToolCall) -> Result<ToolResult, ToolError> {
 
 fn edit_local(name: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Result<Edited, ToolError> {
     go_on(cancel)?;
-    local::check_access(path, Access::ReadWrite).map_err(|error| inaccessible(name, &error))?;
+    local::check_access(path, Access::ReadWrite).map_err(|error| match unresolvable(path) {
+        Some(why) => os_error(&why, "realpath", path),
+        None => inaccessible(name, &error),
+    })?;
     go_on(cancel)?;
     let bytes = local::read_regular(path)?;
     go_on(cancel)?;

@@ -9,6 +9,7 @@ use memchr::memmem;
 
 use super::ToolError;
 use super::diff::{self, Diff, Replaced};
+use super::edit_places;
 use super::edit_text::{FileText, with_line_feeds};
 use super::fold::{fold, folded};
 use super::offsets::Derived;
@@ -111,25 +112,34 @@ fn locate(
     edits: &[(String, String)],
     says: &Words<'_>,
 ) -> Result<Vec<Match>, ToolError> {
-    let exact: Vec<Option<usize>> =
-        edits.iter().map(|(old, _)| memmem::find(text.as_bytes(), old.as_bytes())).collect();
+    let folded_olds: Vec<String> = edits.iter().map(|(old, _)| folded(old)).collect();
+    let in_folded = edit_places::all(&folded_file.text, &folded_olds.iter().map(String::as_str).collect::<Vec<_>>());
+    // Where folding changes nothing, what was found there was found here.
+    let same_text = folded_file.text == text;
+    let exact: Vec<Option<usize>> = edits
+        .iter()
+        .enumerate()
+        .map(|(index, (old, _))| match same_text && folded_olds[index] == *old {
+            true => in_folded[index].first,
+            false => memmem::find(text.as_bytes(), old.as_bytes()),
+        })
+        .collect();
     let by_folding = exact.iter().any(Option::is_none);
     let mut out = Vec::with_capacity(edits.len());
     for (index, (old, _)) in edits.iter().enumerate() {
-        let folded_old = folded(old);
         let at = if by_folding {
             let file = folded_file.text.as_bytes();
             let as_given = memmem::find(file, old.as_bytes()).map(|at| at..at + old.len());
-            let found = as_given.or_else(|| {
-                let folded_old = Some(folded_old.as_bytes()).filter(|it| !it.is_empty())?;
-                memmem::find(file, folded_old).map(|at| at..at + folded_old.len())
-            });
+            let found = as_given.or_else(|| in_folded[index].first.map(|at| at..at + folded_olds[index].len()));
             found.ok_or_else(|| says.not_found(index))?
         } else {
             let at = exact[index].unwrap_or_default();
             at..at + old.len()
         };
-        let count = occurrences(&folded_file.text, &folded_old);
+        let count = match folded_olds[index].is_empty() {
+            true => positions(&folded_file.text),
+            false => in_folded[index].count,
+        };
         if count > 1 {
             return Err(says.not_unique(index, count));
         }
@@ -154,12 +164,9 @@ fn last_line_vanishes(text: &str) -> bool {
     !last.is_empty() && last.chars().all(super::blank::is_blank_or_break)
 }
 
-/// Occurrences that do not overlap. A text that folds to nothing counts every place between characters (T139).
-fn occurrences(file: &str, part: &str) -> usize {
-    if part.is_empty() {
-        return file.encode_utf16().count().saturating_sub(1);
-    }
-    memmem::find_iter(file.as_bytes(), part.as_bytes()).count()
+/// A text that folds to nothing counts every place between characters (T139).
+fn positions(file: &str) -> usize {
+    file.encode_utf16().count().saturating_sub(1)
 }
 
 fn difference(path: &str, text: &str, replacements: &[(Range<usize>, &str)]) -> Diff {

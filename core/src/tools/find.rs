@@ -73,7 +73,7 @@ fn find(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     match source.kind(&given) {
         Ok(FileKind::Directory) => {}
         Ok(_) => return Err(ToolError::new(format!("Not a directory: {}", given.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Err(ToolError::new(format!("Path not found: {}", given.display())));
         }
         Err(error) => return Err(os_error(&error, "stat", &given)),
@@ -100,6 +100,8 @@ struct Pattern {
     /// The plain names the glob begins with: nothing else is gone into.
     start: Vec<Vec<u8>>,
     ignore_case: bool,
+    /// It ends with a separator, as no path does.
+    never: bool,
 }
 
 impl Pattern {
@@ -135,11 +137,14 @@ impl Pattern {
             }
             root
         });
-        Ok(Pattern { glob: glob.compile_matcher(), whole, root, start, ignore_case })
+        Ok(Pattern { glob: glob.compile_matcher(), whole, root, start, ignore_case, never: pattern.ends_with('/') })
     }
 
     fn matches(&self, entry: &Entry) -> bool {
         use std::os::unix::ffi::OsStrExt;
+        if self.never {
+            return false;
+        }
         let matches = |bytes: &[u8]| self.glob.is_match(std::ffi::OsStr::from_bytes(bytes));
         if !self.whole {
             return matches(entry.key.rsplit(|&byte| byte == 0).next().unwrap_or_default());

@@ -76,7 +76,9 @@ fn grep(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     let search = Search::new(pattern, flag("literal"), flag("ignoreCase"), context, limit, source, &call.cancel)
         .map_err(|error| ToolError::new(format!("invalid pattern: {error}")))?;
     let kind = source.kind(&given).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ToolError::new(format!("Path not found: {}", given.display())),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            ToolError::new(format!("Path not found: {}", given.display()))
+        }
         _ => os_error(&error, "stat", &given),
     })?;
     if kind != FileKind::Directory {

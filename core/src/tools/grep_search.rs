@@ -21,6 +21,8 @@ const LINE: usize = 500;
 const WHOLE: usize = 1024 * 1024;
 /// A NUL byte in this much of a file's start makes it a binary file.
 const START: usize = 64 * 1024;
+/// A file with a longer line is not searched to its end: a line must fit in memory.
+const LONGEST_LINE: usize = 256 * 1024 * 1024;
 /// Text kept of all files together before what cannot be shown is dropped.
 const KEEP: usize = 4 * 1024 * 1024;
 
@@ -136,7 +138,9 @@ impl<'a> Search<'a> {
 
     /// Searches one file outside of a walk. Fails with `Interrupted` when the token fired.
     pub(super) fn file_alone(&self, entry: &Entry, directory: &Path) -> io::Result<Option<FileMatches>> {
-        let found = self.search(&mut self.local(), entry, directory)?;
+        // One that is named is searched also when it is binary.
+        let mut local = self.local_with(BinaryDetection::none());
+        let found = self.search(&mut local, entry, directory)?;
         if self.cancel.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(found) }
     }
 
@@ -154,11 +158,11 @@ impl<'a> Search<'a> {
             },
         };
         match self.source.open_below(root, self.anchor.as_ref(), &entry.relative())? {
-            Content::Bytes(bytes) => self.slice(&mut local.searcher, &bytes, &mut sink)?,
+            Content::Bytes(bytes) => self.slice(&mut local.searcher, local.skips_binary, &bytes, &mut sink)?,
             Content::Disk(mut file) => {
                 let length = fill(&mut file, &mut local.buffer)?;
                 if length < WHOLE {
-                    self.slice(&mut local.searcher, &local.buffer[..length], &mut sink)?;
+                    self.slice(&mut local.searcher, local.skips_binary, &local.buffer[..length], &mut sink)?;
                 } else {
                     let rest = Cancellable { file, cancel: self.cancel };
                     local.searcher.search_reader(&self.matcher, local.buffer.chain(rest), &mut sink)?;
@@ -172,9 +176,24 @@ impl<'a> Search<'a> {
         Ok(Some(sink.out))
     }
 
+    fn local_with(&self, binary: BinaryDetection) -> Local {
+        let skips_binary = binary.quit_byte().is_some();
+        let searcher = SearcherBuilder::new()
+            .binary_detection(binary)
+            .heap_limit(Some(LONGEST_LINE))
+            .line_number(true)
+            .before_context(self.context)
+            .after_context(self.context)
+            .build();
+        Local { searcher, skips_binary, buffer: vec![0; WHOLE].into_boxed_slice() }
+    }
+
     /// Searches a file in memory, as it would be searched piece by piece: binary files end at the first NUL, and one in
     /// their start makes them uninteresting.
-    fn slice(&self, searcher: &mut Searcher, bytes: &[u8], sink: &mut Lines) -> io::Result<()> {
+    fn slice(&self, searcher: &mut Searcher, skips_binary: bool, bytes: &[u8], sink: &mut Lines) -> io::Result<()> {
+        if !skips_binary {
+            return searcher.search_slice(&self.matcher, bytes, sink);
+        }
         if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
             return searcher.search_reader(&self.matcher, bytes, sink); // UTF-16 is full of NULs
         }
@@ -223,6 +242,8 @@ impl<'a> Search<'a> {
 /// What one thread needs.
 pub(super) struct Local {
     searcher: Searcher,
+    /// Binary files are passed over.
+    skips_binary: bool,
     buffer: Box<[u8]>,
 }
 
@@ -231,13 +252,7 @@ impl Visit for Search<'_> {
     const FILES: bool = true;
 
     fn local(&self) -> Local {
-        let searcher = SearcherBuilder::new()
-            .binary_detection(BinaryDetection::quit(0))
-            .line_number(true)
-            .before_context(self.context)
-            .after_context(self.context)
-            .build();
-        Local { searcher, buffer: vec![0; WHOLE].into_boxed_slice() }
+        self.local_with(BinaryDetection::quit(0))
     }
 
     fn file(&self, local: &mut Local, file: &Entry, bound: &Bound) {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::tool::text_block;
 use super::{ToolResult, image_codec};
+use crate::providers::Model;
 
 /// So much of a file is enough to recognise an image.
 pub(super) const DETECTION_BYTES: usize = 4100;
@@ -21,6 +22,28 @@ pub struct ResizeProfile {
     pub max_bytes: usize,
     /// Quality of JPEG, 1 to 100.
     pub jpeg_quality: u8,
+}
+
+impl ResizeProfile {
+    /// A model's own profile: `images.resize` of its [`input_limits`](Model::input_limits).
+    pub fn of_model(model: &Model) -> Option<ResizeProfile> {
+        ResizeProfile::from_value(&model.input_limits.get("images")?["resize"])
+    }
+
+    /// Reads `maxWidth`, `maxHeight`, `maxBytes` and `jpegQuality`; what is not there is the default's. `None` when nothing
+    /// of it is there.
+    pub fn from_value(value: &Value) -> Option<ResizeProfile> {
+        let number = |key: &str| value[key].as_f64().filter(|number| *number >= 1.0);
+        let mut profile = ResizeProfile::default();
+        let (width, height) = (number("maxWidth"), number("maxHeight"));
+        let (bytes, quality) = (number("maxBytes"), number("jpegQuality"));
+        // Floats become the nearest integer that the type has.
+        profile.max_width = width.map_or(profile.max_width, |it| it as u32);
+        profile.max_height = height.map_or(profile.max_height, |it| it as u32);
+        profile.max_bytes = bytes.map_or(profile.max_bytes, |it| it as usize);
+        profile.jpeg_quality = quality.map_or(profile.jpeg_quality, |it| it.min(100.0) as u8);
+        [width, height, bytes, quality].iter().any(Option::is_some).then_some(profile)
+    }
 }
 
 impl Default for ResizeProfile {

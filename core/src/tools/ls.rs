@@ -62,7 +62,7 @@ fn list(call: &ToolCall, source: &Source) -> Result<ToolResult, ToolError> {
     match source.kind(&directory) {
         Ok(FileKind::Directory) => {}
         Ok(_) => return Err(ToolError::new(format!("Not a directory: {}", directory.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Err(ToolError::new(format!("Path not found: {}", directory.display())));
         }
         Err(error) => return Err(os_error(&error, "stat", &directory)),

@@ -20,7 +20,8 @@ const RANKS: [u8; 128] = {
     ranks
 };
 
-/// Sorts by name. What is equal keeps its order.
+/// Sorts by name. Names that are equal there (`a` and `A`) are in the order of their bytes: the reference keeps the order
+/// of the directory, which its runtime reads sorted so.
 pub(super) fn sort_by_name<T>(items: Vec<T>, name: impl for<'a> Fn(&'a T) -> Cow<'a, str>) -> Vec<T> {
     let plain =
         items.iter().all(|item| name(item).bytes().all(|byte| RANKS.get(usize::from(byte)).is_some_and(|&it| it > 0)));
@@ -35,7 +36,7 @@ pub(super) fn sort_by_name<T>(items: Vec<T>, name: impl for<'a> Fn(&'a T) -> Cow
         key
     };
     let mut keyed: Vec<(Vec<u8>, T)> = items.into_iter().map(|item| (key(&name(&item)), item)).collect();
-    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    keyed.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| name(one).cmp(&name(other))));
     keyed.into_iter().map(|(_, item)| item).collect()
 }
 
@@ -65,6 +66,6 @@ mod tests {
             sorted(&["zebra", "étude", "etude", "eta", "Éric", "日本"]),
             ["Éric", "eta", "etude", "étude", "zebra", "日本"]
         );
-        assert_eq!(sorted(&["B", "b", "a", "A"]), ["a", "A", "B", "b"], "equal names keep their order");
+        assert_eq!(sorted(&["B", "b", "a", "A"]), ["A", "a", "B", "b"], "equal names by their bytes");
     }
 }

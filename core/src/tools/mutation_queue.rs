@@ -135,6 +135,11 @@ impl Drop for Turn {
     }
 }
 
+/// Why the file that a path means cannot be told, when using the path failed: a turn may have been given without asking.
+pub(super) fn unresolvable(path: &Path) -> Option<io::Error> {
+    local_key(path).err()
+}
+
 /// Resolving links takes microseconds on a local disk, less than handing it to another thread.
 fn local_key(path: &Path) -> io::Result<Key> {
     if let Some(key) = key_in_directory(path) {

@@ -73,10 +73,13 @@ impl Tool for ReadTool {
         true
     }
 
-    fn execute(&self, call: ToolCall) -> ToolFuture {
+    fn execute(&self, mut call: ToolCall) -> ToolFuture {
         let (images, indexes) = (self.images, self.indexes.clone());
         Box::pin(async move {
             let cancel = call.cancel.clone();
+            // A future that is dropped ends what it began as well.
+            call.cancel = cancel.child_token();
+            let _ends_with_this = call.cancel.clone().drop_guard();
             tokio::select! {
                 biased;
                 // What runs on another thread looks at the token too, and ends in its own time.

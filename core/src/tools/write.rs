@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::mutation_queue::turn;
+use super::mutation_queue::{turn, unresolvable};
 use super::operations::{FileOperations, Replaced};
 use super::os_error::os_error;
 use super::replace_file::replace_file;
@@ -90,14 +90,18 @@ pub(super) fn go_on(cancel: &CancellationToken) -> Result<(), ToolError> {
 
 fn write_local(path: &Path, content: &[u8], cancel: &CancellationToken) -> Result<(), ToolError> {
     go_on(cancel)?;
+    let failed = |error: io::Error| match unresolvable(path) {
+        Some(why) => os_error(&why, "realpath", path),
+        None => os_error(&error, "open", path),
+    };
     match replace_file(path, content) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             let dir = parent(path);
             std::fs::create_dir_all(&dir).map_err(|error| os_error(&error, "mkdir", &dir))?;
             go_on(cancel)?;
-            replace_file(path, content).map_err(|error| os_error(&error, "open", path))?;
+            replace_file(path, content).map_err(failed)?;
         }
-        other => other.map_err(|error| os_error(&error, "open", path))?,
+        other => other.map_err(failed)?,
     }
     go_on(cancel)
 }
