@@ -84,6 +84,7 @@ fn results_and_errors_are_those_of_bash_with_its_own_name() {
 /// Run by the next test in a process of its own, whose `PATH` is what it should be.
 #[test]
 #[ignore = "part of another test"]
+#[allow(clippy::print_stdout)] // read by the other test
 fn child_that_looks_for_a_powershell() {
     let names: Vec<String> = tools::builtin().iter().map(|tool| tool.definition().name.clone()).collect();
     let tools = Toolbox::new("/").unwrap();
