@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use branchline::tools::{self, Tool, ToolCall};
+use branchline::tools::{self, ToolCall};
 use serde_json::{Value, json};
 
 use crate::{Memory, Result};
