@@ -8,10 +8,11 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::providers;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
     Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
-    Remote, Services, WireObserver,
+    Remote, Request, ResponseStream, Services, WireObserver,
 };
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
@@ -191,6 +192,22 @@ impl Engine {
     /// as a whole.
     pub fn add_model(&self, model: Model) -> Result<()> {
         lock(&self.shared().models).add_model(model, &self.shared().remote)
+    }
+
+    /// Asks a model, without a session: the request goes to the provider as it is, and what comes back is its stream. The
+    /// work is done on the engine's threads, so any executor can poll the stream; dropping it ends the request.
+    ///
+    /// Errors: `unknown_model` when the model's provider is not known, `closed`.
+    pub fn stream(&self, request: Request) -> Result<ResponseStream> {
+        let shared = self.shared();
+        if lock(&shared.sessions).is_none() {
+            return Err(closed());
+        }
+        let name = &request.model.provider;
+        let Some(provider) = shared.provider(name) else {
+            return Err(Error::new(ErrorCode::UnknownModel, format!("no provider is called {name:?}")));
+        };
+        Ok(providers::stream_on(&shared.handle, provider, request))
     }
 
     /// Adds a tool for the sessions made from now on, replacing one of the same name.

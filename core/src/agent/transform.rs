@@ -176,14 +176,22 @@ impl TargetModel {
 pub type IdNormalizer<'a> = &'a dyn Fn(&str, &Message) -> String;
 
 /// Makes a converted conversation acceptable to `model` (S153–S162). Ids made by the model itself never change.
-pub fn repair(messages: &[Message], model: &TargetModel, normalize: Option<IdNormalizer<'_>>) -> Vec<Message> {
+pub fn repair<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    model: &TargetModel,
+    normalize: Option<IdNormalizer<'_>>,
+) -> Vec<Message> {
     close_calls(adapt(messages, model, normalize))
 }
 
 /// Message by message: missing contents, images, foreign thinking and signatures, call ids (S153–S158).
-fn adapt(messages: &[Message], model: &TargetModel, normalize: Option<IdNormalizer<'_>>) -> Vec<Message> {
+fn adapt<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    model: &TargetModel,
+    normalize: Option<IdNormalizer<'_>>,
+) -> Vec<Message> {
     let mut renamed: HashMap<String, String> = HashMap::new();
-    let mut out = Vec::with_capacity(messages.len());
+    let mut out = Vec::new();
     for message in messages {
         let mut message = message.clone();
         if message.get("content").is_none_or(Value::is_null) {

@@ -6,9 +6,9 @@ use futures::stream;
 
 use super::assemble::Assembler;
 use super::auth::{Auth, Credentials};
-use super::http::{Answer, Failure, Http, RetryPolicy, Secrets, cut};
-use super::protocol::{Call, Flow, Interpreter, Protocol};
-use super::sse::SseReader;
+use super::http::{Answer, Failure, Http, RetryPolicy, Secrets};
+use super::protocol::{Call, Protocol};
+use super::reading::Reading;
 use super::{Request, ResponseStream, StreamEvent};
 
 /// What requests of an engine share.
@@ -45,15 +45,8 @@ struct Driver {
 
 enum State {
     Begin,
-    Streaming { answer: Answer, reader: SseReader, interpreter: Box<dyn Interpreter>, seen: Seen },
+    Streaming { answer: Answer, reading: Reading },
     Over,
-}
-
-/// What an answer without any event looked like, for the error.
-#[derive(Default)]
-struct Seen {
-    events: bool,
-    head: Vec<u8>,
 }
 
 impl Driver {
@@ -130,8 +123,7 @@ impl Driver {
             Ok(answer) => {
                 let interpreter = self.protocol.interpreter(&request);
                 self.out.start();
-                self.state =
-                    State::Streaming { answer, reader: SseReader::default(), interpreter, seen: Seen::default() };
+                self.state = State::Streaming { answer, reading: Reading::new(interpreter) };
             }
             Err(failure) => self.fail(failure),
         }
@@ -140,52 +132,27 @@ impl Driver {
 
     /// Takes in what has arrived, or waits for more.
     async fn more(&mut self) {
-        let State::Streaming { answer, reader, interpreter, seen } = &mut self.state else { return };
+        let State::Streaming { answer, reading } = &mut self.state else { return };
         let cancel = &self.request.cancel;
         if cancel.is_cancelled() {
             self.state = State::Over;
             return self.out.abort();
         }
-        let ended = match answer.chunk(cancel).await {
-            Ok(Some(bytes)) => {
-                if !seen.events && seen.head.len() < 8192 {
-                    seen.head.extend_from_slice(&bytes[..bytes.len().min(8192)]);
-                }
-                reader.push(&bytes);
-                false
-            }
-            Ok(None) => true,
+        let (over, ended) = match answer.chunk(cancel).await {
+            Ok(Some(bytes)) => (reading.take(&bytes, &mut self.out), false),
+            Ok(None) => (reading.end(&mut self.out).map(|()| true), true),
             Err(failure) => {
                 self.state = State::Over;
                 return self.fail(failure);
             }
         };
-        let mut flow = Ok(Flow::Continue);
-        while let Ok(Flow::Continue) = flow {
-            flow = match reader.next_event() {
-                Ok(Some(event)) => {
-                    seen.events = true;
-                    interpreter.event(&event, &mut self.out)
-                }
-                Ok(None) => break,
-                Err(error) => Err(error.to_string()),
-            };
-        }
-        if ended
-            && let Ok(Flow::Continue) = flow
-            && let Some(event) = reader.finish()
-        {
-            seen.events = true;
-            flow = interpreter.event(&event, &mut self.out);
-        }
-        let over = match flow {
-            Ok(Flow::Continue) if !ended => return,
-            Ok(_) => interpreter.end(&mut self.out).map_err(|error| seen.explain(error)),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = over {
-            let error = self.secrets.redact(error);
-            self.out.fail(&error);
+        match over {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(error) => {
+                let error = self.secrets.redact(error);
+                self.out.fail(&error);
+            }
         }
         if let State::Streaming { answer, .. } = std::mem::replace(&mut self.state, State::Over)
             && !ended
@@ -211,17 +178,5 @@ impl Driver {
         };
         let error = self.secrets.redact(error);
         self.out.fail(&error);
-    }
-}
-
-impl Seen {
-    /// An answer that was no stream of events at all is shown: usually it says what is wrong.
-    fn explain(&self, error: String) -> String {
-        let text = String::from_utf8_lossy(&self.head);
-        let text = text.trim();
-        if self.events || text.is_empty() || text.starts_with(':') {
-            return error;
-        }
-        format!("{error}. The service answered: {}", cut(text))
     }
 }

@@ -7,6 +7,7 @@
 
 #![allow(dead_code, reason = "the protocols that use this follow")]
 
+mod anthropic;
 mod arguments;
 mod assemble;
 mod auth;
@@ -18,7 +19,9 @@ mod compat;
 mod config_value;
 mod cost;
 pub mod credentials;
+mod direct;
 mod drive;
+mod google;
 mod http;
 mod lenient_config;
 pub mod limits;
@@ -28,11 +31,14 @@ mod models_file;
 mod partial_json;
 mod protocol;
 mod provider;
+mod reading;
 mod remote;
 mod request_options;
 pub mod scripted;
 mod services;
 pub mod sse;
+mod strict;
+mod transcript;
 mod wire;
 
 pub use arguments::{Arguments, parse_arguments, repair_strings};
@@ -47,11 +53,14 @@ pub use model::Model;
 pub use models_file::ModelProblem;
 pub use partial_json::PartialJson;
 pub use provider::{BlockEvent, Provider, Purpose, Request, ResponseStream, StreamEvent};
+pub use reading::read_recorded;
 pub use request_options::{CacheRetention, RequestOptions, ToolChoice};
+pub use strict::strict_schema;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use choose::{choose, find};
 pub(crate) use credentials::{Keyring, variables};
+pub(crate) use direct::stream_on;
 pub(crate) use drive::Services;
 pub(crate) use http::Http;
 pub(crate) use models::Models;

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::anthropic::Anthropic;
 use super::drive::{Services, drive, failed};
+use super::google::Google;
 use super::protocol::Protocol;
 use super::{Model, Provider, Request, ResponseStream};
 
 /// Every protocol there is.
 pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
-    vec![]
+    vec![Arc::new(Anthropic::default()), Arc::new(Google::default())]
 }
 
 /// Protocols by name, and what their requests share. One for each engine.

@@ -3,6 +3,7 @@
 //! Each corpus has a module here that recognises its folders by their content and runs their cases.
 
 pub mod compare;
+pub mod providers;
 pub mod report;
 pub mod resource_units;
 pub mod session;
@@ -44,6 +45,9 @@ fn run_folder(folder: &Path, report: &mut Report) -> Result<(), String> {
         }
         for case in &tools::find(&candidate)? {
             tools::run(case, report);
+        }
+        for case in &providers::find(&candidate)? {
+            providers::run(case, report);
         }
         for case in &resource_units::find(&candidate) {
             resource_units::run(case, report);

@@ -27,6 +27,14 @@ fn committed_traces_pass() {
 }
 
 #[test]
+fn committed_provider_cases_pass() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("providers");
+    let report = branchline_conformance::run(&[folder]).expect("the folder holds cases");
+    assert!(report.total() > 45, "{}", report.last_line());
+    assert_eq!(report.failed, 0, "{}{}", report.details(), report.last_line());
+}
+
+#[test]
 fn every_difference_has_a_reason() {
     let text = include_str!("../../../docs/differences.md");
     for section in text.split("\n## ").skip(1) {

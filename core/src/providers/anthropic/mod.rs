@@ -1,0 +1,75 @@
+//! Anthropic Messages (P200–P228). `request` writes the body, `messages` the conversation in it, `stream` reads the
+//! answer.
+
+mod messages;
+mod request;
+mod stream;
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use super::http::{Outgoing, Refusal};
+use super::protocol::{Call, Interpreter, Protocol};
+use super::{Request, strict};
+
+/// How many sessions are remembered whose strict tools were too much.
+const REMEMBERED: usize = 4096;
+
+/// The protocol `anthropic-messages`.
+#[derive(Default)]
+pub(crate) struct Anthropic {
+    /// Sessions whose strict tools were refused: they go without (P228).
+    lenient: Mutex<HashSet<String>>,
+}
+
+impl Anthropic {
+    fn is_lenient(&self, session: &str) -> bool {
+        self.lenient.lock().is_ok_and(|known| known.contains(session))
+    }
+}
+
+impl Protocol for Anthropic {
+    fn api(&self) -> &'static str {
+        "anthropic-messages"
+    }
+
+    fn needs_key(&self, _: &Call<'_>) -> bool {
+        true
+    }
+
+    fn prepare(&self, call: &Call<'_>) -> Result<Outgoing, String> {
+        request::outgoing(call, self.is_lenient(&call.request.session_id))
+    }
+
+    fn interpreter(&self, _: &Request) -> Box<dyn Interpreter> {
+        Box::new(stream::Messages::default())
+    }
+
+    fn refused(&self, _: &Request, refusal: &Refusal) -> String {
+        format!("{} {}", refusal.status, refusal.shown()).trim_end().to_owned()
+    }
+
+    fn instead(&self, call: &Call<'_>, refusal: &Refusal) -> Option<Outgoing> {
+        let request = call.request;
+        let preferred = request.tools.iter().any(|tool| strict::wish(tool) == strict::Wish::Prefer);
+        if !preferred || !is_about_strict_tools(refusal) || self.is_lenient(&request.session_id) {
+            return None;
+        }
+        if let Ok(mut known) = self.lenient.lock() {
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(request.session_id.clone());
+        }
+        request::outgoing(call, true).ok()
+    }
+}
+
+/// Whether a refusal says that the strict tools are too many or too complex.
+fn is_about_strict_tools(refusal: &Refusal) -> bool {
+    let body = refusal.body.to_ascii_lowercase();
+    refusal.status == 400
+        && (body.contains("grammar")
+            || (body.contains("strict")
+                && (body.contains("too many") || body.contains("limit") || body.contains("exceed"))))
+}

@@ -1,0 +1,145 @@
+//! The conversation as a service may see it (P110, P111, P120–P126): what every protocol does before it writes its own form.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Model, Request};
+use crate::agent::transform::{self, IdNormalizer, TargetModel};
+use crate::message::{Block, Message, Role};
+use crate::tree::{fold_system, prompt_text};
+
+/// What is sent.
+pub(crate) struct Transcript {
+    /// The system prompt; empty without one.
+    pub(crate) system: String,
+    /// The messages: user, assistant and tool results, and system messages if they were asked for.
+    pub(crate) messages: Vec<Message>,
+}
+
+/// Prepares the conversation of a request. With `system_in_place` only the first system message is the prompt, and later
+/// ones stay among the messages; otherwise all are folded into the prompt.
+pub(crate) fn transcript(request: &Request, normalize: Option<IdNormalizer<'_>>, system_in_place: bool) -> Transcript {
+    let all: Vec<&Message> = request.messages.iter().map(Arc::as_ref).collect();
+    let (system, rest): (Option<Message>, Vec<&Message>) = match system_in_place {
+        true => match all.split_first() {
+            Some((first, rest)) if first.role() == Role::System => (fold_system([*first]), rest.to_vec()),
+            _ => (None, all),
+        },
+        false => (fold_system(all.iter().copied()), all.into_iter().filter(|it| it.role() != Role::System).collect()),
+    };
+    let repaired = transform::repair(regroup(&rest), &target(&request.model), normalize);
+    Transcript {
+        system: system.as_ref().map(prompt_text).unwrap_or_default(),
+        messages: transform::drop_orphan_results(repaired),
+    }
+}
+
+/// The model of a request as repair wants to know it.
+pub(crate) fn target(model: &Model) -> TargetModel {
+    TargetModel { provider: model.provider.clone(), api: model.api.clone(), id: model.id.clone(), images: model.images }
+}
+
+/// The text of a later system message sent in place (P111); empty if it only changes tools.
+pub(crate) fn changes_text(message: &Message) -> String {
+    let mut parts = vec![message.text("\n")];
+    for (name, text) in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
+        parts.push(match text {
+            Value::String(text) => format!("Updated system prompt section \"{name}\":\n\n{text}"),
+            _ => format!("Removed system prompt section \"{name}\"."),
+        });
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n")
+}
+
+/// White space only, as JavaScript sees it.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'))
+}
+
+/// The texts of a message's content joined by LF.
+pub(crate) fn joined_texts(message: &Message) -> String {
+    message.text("\n")
+}
+
+/// The images of a message: MIME type and base64 data.
+pub(crate) fn images(message: &Message) -> Vec<(&str, &str)> {
+    let image = |block| match block {
+        Block::Image(image) => Some((image.mime_type, image.data)),
+        _ => None,
+    };
+    message.blocks().filter_map(image).collect()
+}
+
+/// Normalised call ids that stay different: an id that is taken already gets a number, within `limit` characters.
+pub(crate) struct UniqueIds {
+    limit: usize,
+    state: std::cell::RefCell<Given>,
+}
+
+#[derive(Default)]
+struct Given {
+    taken: HashSet<String>,
+    names: HashMap<String, String>,
+}
+
+impl UniqueIds {
+    /// For a request: ids of the model's own calls stay as they are and are taken.
+    pub(crate) fn new(request: &Request, limit: usize) -> UniqueIds {
+        let target = target(&request.model);
+        let own = request.messages.iter().filter(|message| target.made(message));
+        let taken = own.flat_map(|message| message.tool_calls()).map(|call| call.id.to_owned()).collect();
+        UniqueIds { limit, state: Given { taken, names: HashMap::new() }.into() }
+    }
+
+    /// `wanted`, or something like it, for the call `id`; always the same for one id.
+    pub(crate) fn unique(&self, id: &str, wanted: String) -> String {
+        let mut state = self.state.borrow_mut();
+        if let Some(known) = state.names.get(id) {
+            return known.clone();
+        }
+        let wanted = if wanted.is_empty() { "call".to_owned() } else { wanted };
+        let mut candidate = wanted.clone();
+        let mut number = 1;
+        while state.taken.contains(&candidate) {
+            number += 1;
+            let suffix = format!("_{number}");
+            let room = self.limit.saturating_sub(suffix.len());
+            candidate = format!("{}{suffix}", wanted.chars().take(room).collect::<String>());
+        }
+        state.taken.insert(candidate.clone());
+        state.names.insert(id.to_owned(), candidate.clone());
+        candidate
+    }
+}
+
+/// The results of a response's calls directly behind it, in the order of the calls: services count them. Messages that
+/// came in between follow.
+fn regroup<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
+    let mut out = Vec::with_capacity(messages.len());
+    let mut rest = messages;
+    while let Some((first, after)) = rest.split_first() {
+        out.push(*first);
+        rest = after;
+        if first.role() != Role::Assistant {
+            continue;
+        }
+        let order: HashMap<&str, usize> = first.tool_calls().enumerate().map(|(at, call)| (call.id, at)).collect();
+        if order.is_empty() {
+            continue;
+        }
+        let end = rest.iter().position(|message| message.role() == Role::Assistant).unwrap_or(rest.len());
+        let place = |message: &Message| match message.role() {
+            Role::ToolResult => message.get_str("toolCallId").and_then(|id| order.get(id)).copied(),
+            _ => None,
+        };
+        let mut results: Vec<_> = rest[..end].iter().filter_map(|it| Some((place(it)?, *it))).collect();
+        results.sort_by_key(|(at, _)| *at);
+        out.extend(results.into_iter().map(|(_, message)| message));
+        out.extend(rest[..end].iter().filter(|it| place(it).is_none()));
+        rest = &rest[end..];
+    }
+    out
+}
