@@ -295,6 +295,7 @@ fn bug_107_an_abort_keeps_what_was_known() {
     let server = Server::start(vec![Reply::sse(body).then(Then::Hang)]);
     let request = request(&model(API, "m", &server.url()), vec![user("go")]);
     let engine = engine();
+    engine.add_model(Model::clone(&request.model)).unwrap();
     let message = branchline::block_on(async {
         let cancel = request.cancel.clone();
         let mut stream = engine.stream(request).unwrap();

@@ -330,6 +330,7 @@ fn the_loop_waits_as_long_as_the_service_asks() {
 fn a_stream_that_is_dropped_ends_its_request() {
     let server = Server::start(vec![Reply { body: reply("x").body[..200].to_vec(), ..reply("x") }.then(Then::Hang)]);
     let engine = engine();
+    engine.add_model(model(API, "m", &server.url())).unwrap();
     branchline::block_on(async {
         let mut stream = engine.stream(go(&server)).unwrap();
         assert!(matches!(stream.next().await, Some(StreamEvent::Start(_))));

@@ -3,7 +3,6 @@
 //! `turn` is the loop, `respond` one response, `tool_call` one batch of calls; `projection` is what the model
 //! sees, kept up to date message by message so that a turn costs what is new in it and not what went before.
 
-pub mod call_id;
 pub mod classify;
 mod gauge;
 mod hooks;
@@ -18,6 +17,7 @@ mod toolset;
 pub mod transform;
 mod turn;
 
+pub use crate::providers::call_id;
 pub use hooks::{Decision, HookFuture, HookedCall, ResultChange, ToolHook};
 pub(crate) use projection::{Projection, Response};
 pub(crate) use recovery::Recovery;

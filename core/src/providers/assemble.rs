@@ -48,6 +48,7 @@ enum Body {
     Call { id: String, name: String, text: String, namespace: Option<String>, parsed: Option<Value> },
 }
 
+#[allow(dead_code, reason = "each protocol uses a part")]
 impl Assembler {
     /// A response to a request that begins now.
     pub(crate) fn new(model: Arc<Model>) -> Assembler {

@@ -43,6 +43,7 @@ struct Driver {
     state: State,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one for each request, in a box already")]
 enum State {
     Begin,
     Streaming { answer: Answer, reading: Reading },

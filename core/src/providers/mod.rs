@@ -5,8 +5,6 @@
 //! does the network, `limits` and `cost` the numbers. [`scripted`] answers from a script and needs no network: the
 //! default of demos and the backbone of tests.
 
-#![allow(dead_code, reason = "the protocols that use this follow")]
-
 mod anthropic;
 mod arguments;
 mod assemble;
@@ -15,6 +13,7 @@ mod auth_file;
 pub mod catalogue;
 mod catalogue_merge;
 mod choose;
+pub mod call_id;
 mod compat;
 mod config_value;
 mod cost;
@@ -33,6 +32,7 @@ mod protocol;
 mod provider;
 mod reading;
 mod remote;
+pub mod repair;
 mod request_options;
 pub mod scripted;
 mod services;

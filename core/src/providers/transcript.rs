@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(crate) use super::repair::is_blank;
+use super::repair::{IdNormalizer, TargetModel, drop_orphan_results, repair};
 use super::{Model, Request};
-use crate::agent::transform::{self, IdNormalizer, TargetModel};
 use crate::message::{Block, Message, Role};
 use crate::tree::{fold_system, prompt_text};
 
@@ -29,11 +30,8 @@ pub(crate) fn transcript(request: &Request, normalize: Option<IdNormalizer<'_>>,
         },
         false => (fold_system(all.iter().copied()), all.into_iter().filter(|it| it.role() != Role::System).collect()),
     };
-    let repaired = transform::repair(regroup(&rest), &target(&request.model), normalize);
-    Transcript {
-        system: system.as_ref().map(prompt_text).unwrap_or_default(),
-        messages: transform::drop_orphan_results(repaired),
-    }
+    let repaired = repair(regroup(&rest), &target(&request.model), normalize);
+    Transcript { system: system.as_ref().map(prompt_text).unwrap_or_default(), messages: drop_orphan_results(repaired) }
 }
 
 /// The model of a request as repair wants to know it.
@@ -52,11 +50,6 @@ pub(crate) fn changes_text(message: &Message) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
-}
-
-/// White space only, as JavaScript sees it.
-pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'))
 }
 
 /// The texts of a message's content joined by LF.

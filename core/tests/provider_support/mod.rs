@@ -1,5 +1,5 @@
 //! A real HTTP server on loopback in front of the engine's own client.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 use std::sync::Arc;
 
@@ -103,6 +103,8 @@ pub fn ask(engine: &Engine, request: Request) -> Answer {
 /// The same for tests that do something at the same time.
 pub async fn ask_async(engine: &Engine, request: Request) -> Answer {
     let mut answer = Answer::default();
+    // A model of a test is there from its first request on.
+    engine.add_model(Model::clone(&request.model)).unwrap();
     let mut stream = engine.stream(request).unwrap();
     while let Some(event) = stream.next().await {
         match &event {

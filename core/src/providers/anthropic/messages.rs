@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::Request;
 use super::super::transcript::{UniqueIds, changes_text, images, is_blank, joined_texts, transcript};
+use super::super::{Request, call_id};
 use super::request::mark;
-use crate::agent::call_id;
 use crate::message::{Block, Message, Role};
 
 /// Stands in front of images when there is no text.

@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::Request;
 use super::super::transcript::{UniqueIds, images, is_blank, joined_texts, target, transcript};
+use super::super::{Request, call_id};
 use super::generation;
-use crate::agent::call_id;
 use crate::message::{Block, JsonObject, Message, Role};
 
 const SEE_IMAGE: &str = "(see attached image)";

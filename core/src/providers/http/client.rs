@@ -71,6 +71,7 @@ impl Outgoing {
     }
 
     /// Whether there is such a header.
+    #[allow(dead_code, reason = "each protocol uses a part")]
     pub(crate) fn has_header(&self, name: &str) -> bool {
         self.headers.contains_key(name) || self.private.contains_key(name)
     }
@@ -218,7 +219,7 @@ impl Http {
             if status.is_success() {
                 gate.accepted();
                 let body = response.bytes_stream().boxed();
-                return Ok(Answer { body, status: status.as_u16(), idle, exchange, _pass: pass });
+                return Ok(Answer { body, idle, exchange, _pass: pass });
             }
             if status.is_redirection() {
                 url = redirected(&url, &response)?;
@@ -296,8 +297,6 @@ async fn timed<T>(limit: Option<Duration>, future: impl Future<Output = T>) -> R
 /// A successful answer; its body arrives piece by piece.
 pub(crate) struct Answer {
     body: futures::stream::BoxStream<'static, reqwest::Result<Bytes>>,
-    /// The HTTP status.
-    pub(crate) status: u16,
     idle: Option<Duration>,
     exchange: Exchange,
     _pass: Pass,

@@ -2,7 +2,7 @@
 
 use crate::message::Message;
 
-use super::transform::TargetModel;
+use super::repair::TargetModel;
 
 /// Anthropic, Bedrock, and Google models that need ids.
 pub fn anthropic(id: &str) -> String {
