@@ -31,7 +31,10 @@ pub(crate) fn transcript(request: &Request, normalize: Option<IdNormalizer<'_>>,
         false => (fold_system(all.iter().copied()), all.into_iter().filter(|it| it.role() != Role::System).collect()),
     };
     let repaired = repair(regroup(&rest), &target(&request.model), normalize);
-    Transcript { system: system.as_ref().map(prompt_text).unwrap_or_default(), messages: drop_orphan_results(repaired) }
+    Transcript {
+        system: system.as_ref().map(prompt_text).unwrap_or_default(),
+        messages: in_call_order(drop_orphan_results(repaired)),
+    }
 }
 
 /// The model of a request as repair wants to know it.
@@ -108,31 +111,41 @@ impl UniqueIds {
     }
 }
 
-/// The results of a response's calls directly behind it, in the order of the calls: services count them. Messages that
-/// came in between follow.
+/// Results directly behind the response with their calls; messages that came in between follow.
 fn regroup<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
     let mut out = Vec::with_capacity(messages.len());
     let mut rest = messages;
     while let Some((first, after)) = rest.split_first() {
         out.push(*first);
         rest = after;
-        if first.role() != Role::Assistant {
-            continue;
-        }
-        let order: HashMap<&str, usize> = first.tool_calls().enumerate().map(|(at, call)| (call.id, at)).collect();
-        if order.is_empty() {
+        let calls: HashSet<&str> = first.tool_calls().map(|call| call.id).collect();
+        if calls.is_empty() {
             continue;
         }
         let end = rest.iter().position(|message| message.role() == Role::Assistant).unwrap_or(rest.len());
-        let place = |message: &Message| match message.role() {
-            Role::ToolResult => message.get_str("toolCallId").and_then(|id| order.get(id)).copied(),
-            _ => None,
+        let answers = |message: &&&Message| {
+            message.role() == Role::ToolResult && message.get_str("toolCallId").is_some_and(|id| calls.contains(id))
         };
-        let mut results: Vec<_> = rest[..end].iter().filter_map(|it| Some((place(it)?, *it))).collect();
-        results.sort_by_key(|(at, _)| *at);
-        out.extend(results.into_iter().map(|(_, message)| message));
-        out.extend(rest[..end].iter().filter(|it| place(it).is_none()));
+        out.extend(rest[..end].iter().filter(answers));
+        out.extend(rest[..end].iter().filter(|message| !answers(message)));
         rest = &rest[end..];
     }
     out
+}
+
+/// Results in the order of their calls: services match them by place.
+fn in_call_order(mut messages: Vec<Message>) -> Vec<Message> {
+    let mut at = 0;
+    while at < messages.len() {
+        let (before, after) = messages.split_at_mut(at + 1);
+        let order: HashMap<&str, usize> =
+            before[at].tool_calls().enumerate().map(|(place, call)| (call.id, place)).collect();
+        let results = after.iter().position(|message| message.role() != Role::ToolResult).unwrap_or(after.len());
+        if order.len() > 1 {
+            let place = |message: &Message| message.get_str("toolCallId").and_then(|id| order.get(id)).copied();
+            after[..results].sort_by_key(|message| place(message).unwrap_or(usize::MAX));
+        }
+        at += 1 + results;
+    }
+    messages
 }
