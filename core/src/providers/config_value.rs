@@ -110,11 +110,6 @@ pub(super) fn seems_resolvable(text: &str, environment: &Environment, commands: 
     if text.starts_with('!') { commands } else { fill(text, environment).is_ok_and(|value| !value.is_empty()) }
 }
 
-/// Whether a text is the same whatever the environment.
-pub(super) fn is_plain(text: &str) -> bool {
-    !text.starts_with('!') && !text.contains('$')
-}
-
 fn fill(text: &str, environment: &Environment) -> Result<String, Unresolved> {
     let mut out = String::with_capacity(text.len());
     let mut missing = Vec::new();
