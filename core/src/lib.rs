@@ -11,6 +11,7 @@ pub mod error;
 pub mod json;
 pub mod message;
 pub mod providers;
+pub mod replay;
 pub mod resources;
 pub mod session;
 mod system;

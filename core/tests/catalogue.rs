@@ -81,6 +81,11 @@ fn p90_finding_by_text() {
     // The text is also a model's id elsewhere (P90).
     add("router", "anthropic/claude-fable-5");
     assert_eq!(found("anthropic/claude-fable-5").0, "router/anthropic/claude-fable-5");
+    let dir = tempfile::tempdir().unwrap();
+    let options = SessionOptions::new(dir.path()).in_memory(true).model("anthropic/claude-fable-5");
+    let session = block_on(engine.create_session(options)).unwrap();
+    let named = session.state().model;
+    assert_eq!(named.as_deref(), Some("anthropic/claude-fable-5"), "a program that names a provider means it");
     engine.set_key("anthropic", Some(branchline::providers::Key::new("k")));
     assert_eq!(found("anthropic/claude-fable-5").0, "anthropic/claude-fable-5");
 }
@@ -104,7 +109,7 @@ fn unknown_models_name_what_is_near() {
     assert!(error("antropic/claude-fable-5").contains("anthropic/claude-fable-5"));
     assert!(error("scripted/dem").contains("scripted/demo"));
     assert!(error("amazon-bedrock/anthropic.claude").contains("Amazon Bedrock is not supported"));
-    assert!(error("zzzzzzzzzzzzzzzz").contains("no model is known"));
+    assert!(error("zzzzzzzzzzzzzzzz").contains("for example scripted/demo, anthropic/"));
 }
 
 /// P20–P23: a file in the lenient form, layer by layer.

@@ -173,6 +173,16 @@ fn p721_settings_lists() {
     assert_eq!(names(json!(["!t*", "+skills/two", "-skills/one"])), ["two"]);
 }
 
+/// P800: lists of places are combined, the project's first; other lists replace.
+#[test]
+fn p800_resource_lists_are_combined() {
+    let mut settings = Settings::default();
+    settings.merge(json!({"skills": ["a"], "enabledModels": ["x"]}).as_object().unwrap().clone());
+    settings.merge(json!({"skills": ["b"], "enabledModels": ["y"]}).as_object().unwrap().clone());
+    assert_eq!(settings.values().get("skills"), Some(&json!(["b", "a"])));
+    assert_eq!(settings.values().get("enabledModels"), Some(&json!(["y"])));
+}
+
 /// P726: the file is read when the skill is called, frontmatter left out, paths told.
 #[test]
 fn p726_calling_a_skill() {

@@ -1,6 +1,5 @@
 //! What a session tells the model of its project (S299–S306, P726, P751, P770–P776).
 
-mod common;
 mod session_support;
 
 use std::path::{Path, PathBuf};

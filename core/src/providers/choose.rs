@@ -23,15 +23,24 @@ pub struct ModelChoice {
 
 /// The model written as `provider/id`, or as an id that one provider has; case does not matter.
 ///
-/// `usable` breaks a tie between providers that have the same id: one with a key wins over one without.
+/// `usable` breaks a tie between providers that have the same id: one with a key wins over one without. A provider that is
+/// named is meant, whatever others have.
 ///
 /// Errors: `unknown_model`, naming what is near or between what to choose.
 pub(crate) fn find(models: &[Arc<Model>], name: &str, usable: impl Fn(&Model) -> bool) -> Result<Arc<Model>> {
     let name = name.trim();
+    if let Some(model) = named(models, name) {
+        return Ok(model.clone());
+    }
     match exact(models, name, &usable)? {
         Some(model) => Ok(model),
         None => Err(unknown(models, name)),
     }
+}
+
+fn named<'a>(models: &'a [Arc<Model>], name: &str) -> Option<&'a Arc<Model>> {
+    let (provider, id) = name.split_once('/')?;
+    models.iter().find(|model| same(&model.provider, provider) && same(&model.id, id))
 }
 
 /// The model a text means: as [`find`], else the best one whose id or name holds the text; with `:level` behind it if the
@@ -54,10 +63,7 @@ pub(crate) fn choose(models: &[Arc<Model>], text: &str, usable: impl Fn(&Model) 
 }
 
 fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
-    let named = name.split_once('/').and_then(|(provider, id)| {
-        let same = |model: &&Arc<Model>| same(&model.provider, provider) && same(&model.id, id);
-        models.iter().find(same)
-    });
+    let named = named(models, name);
     let raw: Vec<&Arc<Model>> = models.iter().filter(|model| same(&model.id, name)).collect();
     // A router's id may look like another provider's name for the same model.
     if let Some(named) = named {
@@ -119,12 +125,25 @@ fn unknown(models: &[Arc<Model>], name: &str) -> Error {
         _ => {
             let near = nearest(models, name);
             match near.as_slice() {
-                [] => format!("unknown model {name:?}; no model is known that is called like it"),
+                [] => format!("unknown model {name:?}; models are called for example {}", examples(models).join(", ")),
                 near => format!("unknown model {name:?}; did you mean {}?", near.join(" or ")),
             }
         }
     };
     Error::new(ErrorCode::UnknownModel, text)
+}
+
+/// One model of each provider.
+fn examples(models: &[Arc<Model>]) -> Vec<String> {
+    let mut providers: Vec<&str> = Vec::new();
+    let first = models.iter().filter(|model| {
+        let new = !providers.contains(&model.provider.as_str());
+        if new {
+            providers.push(&model.provider);
+        }
+        new
+    });
+    first.take(2 * SHOWN).map(|model| model.full_name()).collect()
 }
 
 /// The names nearest to one.

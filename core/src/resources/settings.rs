@@ -11,6 +11,9 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorCode, Result};
 
+/// Settings that are lists of places.
+const RESOURCE_LISTS: [&str; 4] = ["skills", "prompts", "packages", "extensions"];
+
 /// Merged settings: the project's over the user's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
@@ -117,9 +120,17 @@ impl Settings {
         settings
     }
 
-    /// Lays `values` over these settings: objects merge, anything else replaces.
+    /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there,
+    /// anything else replaces (P800).
     pub fn merge(&mut self, mut values: Map<String, Value>) {
         migrate(&mut values);
+        for key in RESOURCE_LISTS {
+            if let Some(Value::Array(list)) = values.get_mut(key)
+                && let Some(Value::Array(known)) = self.values.get(key)
+            {
+                list.extend(known.iter().cloned());
+            }
+        }
         merge(&mut self.values, values);
     }
 
