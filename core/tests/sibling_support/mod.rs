@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 
 /// The model `many/*`. The last user message tells it what to do: its first word is said back at the end, the others are
 /// `turns=N` (so many calls of `note`, one a turn, first), `fail`, `hang` (until aborted) and `long` (200 blocks).
-#[derive(Default)]
 pub struct Many {
     pub requests: Mutex<Vec<Request>>,
+    /// Requests are kept. Each holds the conversation as it was.
+    pub record: bool,
 }
 
 impl Many {
@@ -49,7 +50,9 @@ impl Provider for Many {
     }
 
     fn stream(&self, request: Request) -> ResponseStream {
-        self.requests.lock().unwrap().push(request.clone());
+        if self.record {
+            self.requests.lock().unwrap().push(request.clone());
+        }
         let text = task(&request);
         let mut words = text.split_whitespace();
         let name = words.next().unwrap_or_default().to_owned();
@@ -142,10 +145,19 @@ pub struct Setup {
 
 impl Setup {
     pub fn new() -> Setup {
+        Setup::with(Many { requests: Mutex::default(), record: true })
+    }
+
+    /// One that keeps no requests.
+    pub fn lean() -> Setup {
+        Setup::with(Many { requests: Mutex::default(), record: false })
+    }
+
+    fn with(model: Many) -> Setup {
         let dir = tempfile::tempdir().unwrap();
         let options = EngineOptions::default().agent_dir(dir.path().join("agent")).worker_threads(2);
         let engine = Engine::new(options).unwrap();
-        let model = Arc::new(Many::default());
+        let model = Arc::new(model);
         engine.add_provider(model.clone());
         Setup { dir, engine, model }
     }
