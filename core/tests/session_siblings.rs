@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use branchline::message::BashExecution;
+use branchline::resources::settings::Settings;
 use branchline::tree::{OpenOptions, Tree};
 use branchline::{
-    BranchOptions, BranchPoint, Event, NavigateOptions, Phase, PromptOptions, Session, SessionOptions,
-    SubscribeOptions, block_on,
+    BranchOptions, BranchPoint, Event, Exploration, ExploreOptions, ExploreResult, NavigateOptions, Phase,
+    PromptOptions, Session, SessionOptions, SubscribeOptions, block_on,
 };
+use serde_json::{Value, json};
 use support::*;
 
 fn branch(session: &Session, at: impl Into<BranchPoint>) -> Session {
@@ -108,6 +111,52 @@ fn requests_of_siblings_begin_with_the_same_bytes() {
     // And so do the requests that follow: each begins with the whole one before it.
     let second = sent(&setup.model.asked("cc").swap_remove(1));
     assert_eq!(second[..shared + 1], sent(&requests[2].1)[..shared + 1]);
+}
+
+/// The same after everything that changes what a model sees. The parent has its messages from before they were stored, so
+/// times, which no model is shown, may differ from theirs.
+#[test]
+fn the_common_beginning_survives_edits_and_compactions() {
+    let setup = Setup::new();
+    let options = setup.options().settings(Settings::from_values(
+        json!({"retry": {"enabled": false}, "compaction": {"keepRecentTokens": 30}}).as_object().unwrap().clone(),
+    ));
+    let session = block_on(setup.engine.create_session(options)).unwrap();
+    (0..4).for_each(|n| drop(say(&session, &format!("base{n} turns=1"))));
+    block_on(session.compact(None)).unwrap();
+    let shell = BashExecution { command: "ls".into(), output: "a\tb".into(), ..Default::default() };
+    block_on(session.record_bash(shell)).unwrap();
+    block_on(session.append_custom_message("note", json!("from the host"), true, Some(json!({"n": 1.50})))).unwrap();
+    let answer = say(&session, "edited").leaf.unwrap();
+    block_on(session.edit_context(&answer, json!({"content": "shortened"}))).unwrap();
+    block_on(session.set_tools(vec!["note".into(), "ls".into()])).unwrap();
+    say(&session, "more");
+    let (at, file) = (session.leaf().unwrap(), session.path().unwrap());
+    let known = branch(&session, &at); // from what the parent has in memory
+    say(&known, "known");
+    say(&session, "parent");
+    drop(known);
+    let first = |name: &str| sent(&setup.model.asked(name).swap_remove(0));
+    let read = branch(&session, &at); // from the file
+    say(&read, "read");
+    let again = branch(&session, &at);
+    say(&again, "again");
+    [&read, &again, &session].iter().for_each(|it| block_on(it.close()).unwrap());
+    let other = block_on(setup.engine.open_session(&file, SessionOptions::new("").custom_tool(note()))).unwrap();
+    say(&branch(&other, &at), "later");
+    let [read, again, later] = ["read", "again", "later"].map(first);
+    let shared = read.len() - 2;
+    assert_eq!(read[..shared], again[..shared]);
+    assert_eq!(read[..shared], later[..shared], "also in another process, after the file was opened again");
+    assert_eq!(read.last(), later.last());
+    let timeless = |sent: &[String]| -> Vec<Value> {
+        let value = |text: &String| serde_json::from_str::<Value>(text).unwrap();
+        let mut values: Vec<Value> = sent.iter().map(value).collect();
+        values.iter_mut().filter_map(Value::as_object_mut).for_each(|message| drop(message.remove("timestamp")));
+        values
+    };
+    assert_eq!(timeless(&read[..shared]), timeless(&first("parent")[..shared]));
+    assert_eq!(timeless(&read[..shared]), timeless(&first("known")[..shared]));
 }
 
 #[test]
@@ -350,6 +399,26 @@ fn what_siblings_share() {
         assert_eq!(words(&path[path.len() - 4..]), ["user", "assistant", "toolResult", "assistant"]);
         assert_eq!(path.last().unwrap()["message"]["content"][0]["text"], name);
     }
+}
+
+#[test]
+fn handles_go_anywhere() {
+    fn anywhere<T: Send + Sync + 'static>() {}
+    anywhere::<Exploration>();
+    anywhere::<ExploreResult>();
+    anywhere::<BranchOptions>();
+    anywhere::<ExploreOptions>();
+    fn sends<T: Send>(_: T) {}
+    let never = |session: &Session, exploration: &Exploration| {
+        sends(session.branch("x", BranchOptions::default()));
+        sends(session.explore(["x"], ExploreOptions::default()));
+        sends(session.adopt(session, Default::default()));
+        sends(session.switch("x", Default::default()));
+        sends(session.import("x", Default::default()));
+        sends(exploration.results());
+        sends(exploration.abort());
+    };
+    let _ = never;
 }
 
 /// What was made for siblings goes with them.
