@@ -24,6 +24,8 @@ type NodeId = usize;
 #[derive(Debug, Default)]
 struct Node {
     types: Vec<Type>,
+    /// `type` is a list, also of one.
+    listed: bool,
     /// The members of `const` or `enum`.
     members: Option<Vec<Value>>,
     properties: HashMap<String, NodeId>,
@@ -106,26 +108,28 @@ impl Coercion {
         for union in &node.unions {
             self.union(union, value);
         }
-        if !node.types.is_empty() && !node.types.iter().any(|wanted| wanted.accepts(value)) {
-            let primitive = |wanted: &&Type| !matches!(wanted, Type::Array | Type::Object);
-            match node.types.as_slice() {
-                [Type::Array] if !node.is_tuple => *value = Value::Array(vec![value.take()]),
-                [wanted] => convert(value, *wanted),
-                types => {
-                    if let Some(converted) = types.iter().filter(primitive).find_map(|it| converted(value, *it)) {
-                        *value = converted;
-                    }
-                }
-            }
-        }
         if let Some(members) = &node.members
             && !members.contains(value)
         {
+            // Nothing is turned into null here: it would be lost.
             let fits = |member: &&Value| {
-                Type::of(member) != Type::of(value) && converted(value, Type::of(member)).as_ref() == Some(member)
+                let wanted = Type::of(member);
+                wanted != Type::Null && wanted != Type::of(value) && converted(value, wanted).as_ref() == Some(member)
             };
             if let Some(member) = members.iter().find(fits) {
                 *value = member.clone();
+            }
+        }
+        if !node.types.is_empty() && !node.types.iter().any(|wanted| wanted.accepts(value)) {
+            match node.types.as_slice() {
+                types if node.listed || node.members.is_some() => {
+                    if let Some(converted) = types.iter().find_map(|it| plainly_converted(value, *it)) {
+                        *value = converted;
+                    }
+                }
+                [Type::Array] if !node.is_tuple => *value = Value::Array(vec![value.take()]),
+                [wanted] => convert(value, *wanted),
+                _ => {}
             }
         }
         match value {
@@ -199,6 +203,7 @@ impl Reader<'_> {
         match schema.get("type") {
             Some(Value::String(name)) => node.types.extend(Type::named(name)),
             Some(Value::Array(names)) => {
+                node.listed = true;
                 node.types.extend(names.iter().filter_map(Value::as_str).filter_map(Type::named));
             }
             _ => {}
@@ -277,6 +282,27 @@ impl Reader<'_> {
             }
         }
         super::validate::compile(&part).ok()
+    }
+}
+
+/// The value as one of several types, if it means exactly that: with a choice of types less is guessed (T11, last pass).
+fn plainly_converted(value: &Value, wanted: Type) -> Option<Value> {
+    match (wanted, value) {
+        (Type::String, Value::Null) => Some("".into()),
+        (Type::Number | Type::Integer, Value::String(text)) => {
+            let word = text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
+            let blank = text.chars().all(super::blank::is_blank_or_break);
+            let number = number::from_value(value).filter(|_| !word && !blank).map(number::to_value)?;
+            wanted.accepts(&number).then_some(number)
+        }
+        (Type::Integer, Value::Number(_)) => None,
+        (Type::Boolean, Value::String(text)) => match text.as_str() {
+            "true" => Some(true.into()),
+            "false" => Some(false.into()),
+            _ => None,
+        },
+        (Type::Null, Value::String(text)) => text.is_empty().then_some(Value::Null),
+        _ => converted(value, wanted),
     }
 }
 

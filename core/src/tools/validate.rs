@@ -46,7 +46,7 @@ impl Checker {
     pub fn check(&self, tool: &str, arguments: &Value) -> Result<JsonObject, String> {
         let mut converted = arguments.clone();
         self.coercion.apply(&mut converted);
-        let mut problems = Problems::default();
+        let mut problems = Problems { lines: Vec::new(), schema: &self.schema };
         if !self.plain || !plain_schema::fits(&self.schema, &converted) {
             match self.validator.get_or_init(|| compile(&self.schema)) {
                 Ok(validator) => {
@@ -68,7 +68,10 @@ impl Checker {
 
 /// A validator that knows the usual formats and never leaves the schema.
 pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
-    jsonschema::options().should_validate_formats(true).build(schema).map_err(|error| error.to_string())
+    let options = || jsonschema::options().should_validate_formats(true);
+    // Schemas with a list of `items`, as they were before the present draft, say so in no other way.
+    let older = |_| options().with_draft(jsonschema::Draft::Draft7).build(schema);
+    options().build(schema).map_err(|error| error.to_string()).or_else(|problem| older(()).map_err(|_| problem))
 }
 
 fn failure(tool: &str, problems: &[String], arguments: &Value) -> String {
@@ -111,12 +114,12 @@ fn pretty(out: &mut String, value: &Value, depth: usize) {
 }
 
 /// The lines of a message.
-#[derive(Default)]
-struct Problems {
+struct Problems<'a> {
     lines: Vec<String>,
+    schema: &'a Value,
 }
 
-impl Problems {
+impl Problems<'_> {
     fn add_all(&mut self, errors: &[ValidationError<'_>]) {
         let mismatched: Vec<&str> = errors
             .iter()
@@ -149,36 +152,42 @@ impl Problems {
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 self.add_union(error, context);
             }
-            kind => self.say(&path, &phrase(kind, error.instance())),
+            ValidationErrorKind::Type { kind } => {
+                let (wanted, got) = (self.expected(error, kind).join(" or "), type_name(error.instance()));
+                self.say(&path, &format!("expected {wanted}, got {got}"));
+            }
+            kind => self.say(&path, &phrase(kind)),
         }
     }
 
-    /// No branch of a union fits: the types it takes, or what is wrong with the only branch of the right type.
+    /// The types a schema allows, in the order in which it lists them.
+    fn expected(&self, error: &ValidationError<'_>, kind: &TypeKind) -> Vec<String> {
+        let listed = self.schema.pointer(error.schema_path().as_str()).and_then(Value::as_array);
+        match (kind, listed) {
+            (TypeKind::Multiple(_), Some(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            (TypeKind::Multiple(several), None) => several.iter().map(|it| it.to_string()).collect(),
+            (TypeKind::Single(one), _) => vec![one.to_string()],
+        }
+    }
+
+    /// No branch of a union fits: what is wrong with the first one of the right type, or that the first one's type is wrong.
+    /// Branches that differ in one constant name all of its values.
     fn add_union(&mut self, error: &ValidationError<'_>, branches: &[Vec<ValidationError<'static>>]) {
         let here = error.instance_path().as_str();
-        let mut types: Vec<String> = Vec::new();
-        let mut close = Vec::new();
-        for branch in branches {
-            let mismatch = branch.iter().find_map(|it| match it.kind() {
-                ValidationErrorKind::Type { kind } if it.instance_path().as_str() == here => Some(expected(kind)),
-                _ => None,
-            });
-            match mismatch {
-                Some(names) => types.extend(names),
-                None => close.push(branch),
-            }
+        let of_other_type = |branch: &&Vec<ValidationError<'static>>| {
+            let mismatch = |it: &ValidationError<'_>| {
+                matches!(it.kind(), ValidationErrorKind::Type { .. }) && it.instance_path().as_str() == here
+            };
+            branch.iter().any(mismatch)
+        };
+        let close: Vec<_> = branches.iter().filter(|branch| !of_other_type(branch)).collect();
+        if close.len() > 1
+            && let Some((path, values)) = one_constant(here, &close)
+        {
+            return self.say(&path, &one_of(&values));
         }
-        match close.as_slice() {
-            [] => {
-                types.dedup();
-                let text = format!("expected {}, got {}", types.join(" or "), type_name(error.instance()));
-                self.say(&dotted(error.instance_path()), &text);
-            }
-            [only] => self.add_all(only),
-            several => {
-                let text = format!("fits none of {} alternatives", several.len());
-                self.say(&dotted(error.instance_path()), &text);
-            }
+        if let Some(first) = close.first().copied().or(branches.first()) {
+            self.add_all(first);
         }
     }
 
@@ -191,16 +200,13 @@ impl Problems {
     }
 }
 
-fn phrase(kind: &ValidationErrorKind, value: &Value) -> String {
+fn phrase(kind: &ValidationErrorKind) -> String {
     match kind {
-        ValidationErrorKind::Type { kind } => {
-            format!("expected {}, got {}", expected(kind).join(" or "), type_name(value))
-        }
         ValidationErrorKind::Enum { options } => match options.as_array() {
             Some(options) => one_of(options),
             None => one_of(std::slice::from_ref(options)),
         },
-        ValidationErrorKind::Constant { expected_value } => one_of(std::slice::from_ref(expected_value)),
+        ValidationErrorKind::Constant { expected_value } => format!("expected {}", json::to_string(&**expected_value)),
         ValidationErrorKind::MinLength { limit } => format!("expected at least {limit} characters"),
         ValidationErrorKind::MaxLength { limit } => format!("expected at most {limit} characters"),
         ValidationErrorKind::MinItems { limit } => format!("expected at least {limit} items"),
@@ -229,15 +235,26 @@ fn phrase(kind: &ValidationErrorKind, value: &Value) -> String {
 fn one_of(options: &[Value]) -> String {
     let listed: Vec<String> = options.iter().take(LISTED).map(json::to_string).collect();
     let more = options.len().saturating_sub(LISTED);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("expected one of [{}]{rest}", listed.join(","))
+    let rest = if more > 0 { format!(", ... and {more} more") } else { String::new() };
+    format!("expected one of [{}{rest}]", listed.join(","))
 }
 
-fn expected(kind: &TypeKind) -> Vec<String> {
-    match kind {
-        TypeKind::Single(one) => vec![one.to_string()],
-        TypeKind::Multiple(several) => several.iter().map(|it| it.to_string()).collect(),
+/// The place below `here` where every branch wants a constant and nothing else is wrong, and these constants.
+fn one_constant(here: &str, branches: &[&Vec<ValidationError<'static>>]) -> Option<(String, Vec<Value>)> {
+    let mut path = None;
+    let mut values = Vec::with_capacity(branches.len());
+    for branch in branches {
+        let [only] = branch.as_slice() else { return None };
+        let ValidationErrorKind::Constant { expected_value } = only.kind() else { return None };
+        let at = only.instance_path().as_str();
+        if at == here || path.as_deref().is_some_and(|path| path != at) {
+            return None;
+        }
+        path = Some(at.to_owned());
+        values.push(Value::clone(expected_value));
     }
+    let first = branches.first()?.first()?;
+    Some((dotted(first.instance_path()), values))
 }
 
 fn type_name(value: &Value) -> &'static str {
