@@ -236,3 +236,17 @@ fn p6_unknown_protocols() {
     let result = block_on(run.result()).unwrap();
     assert!(result.error_message.unwrap().contains("\"bedrock-converse-stream\""));
 }
+
+/// An engine and a session with a model of the host's read no models: a start costs nothing for those it does not use.
+#[test]
+fn models_are_read_when_the_first_one_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(options().agent_files(dir.path()));
+    let session = SessionOptions::new(dir.path()).in_memory(true).model("scripted/demo");
+    let session = block_on(engine.create_session(session)).unwrap();
+    let run = block_on(session.prompt("go", Default::default())).unwrap();
+    block_on(run.result()).unwrap();
+    let late = r#"{"providers": {"late": {"baseUrl": "http://127.0.0.1:9", "api": "openai-completions", "models": [{"id": "m"}]}}}"#;
+    std::fs::write(dir.path().join("models.json"), late).unwrap();
+    find(&engine.models(), "late/m");
+}

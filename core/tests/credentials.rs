@@ -272,3 +272,83 @@ fn keys_are_not_shown() {
         assert!(!text.contains("very-secret"), "{text}");
     }
 }
+
+/// A service on this machine that gives every request the same answer; what it was sent.
+fn service(answer: &'static str) -> (String, std::sync::mpsc::Receiver<String>) {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                    break;
+                }
+                if let Some(number) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = number.trim().parse().unwrap();
+                }
+                head.push_str(&line);
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let _ = sender.send(head + &String::from_utf8_lossy(&body));
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                answer.len()
+            );
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(answer.as_bytes()));
+        }
+    });
+    (address, receiver)
+}
+
+const ANSWER: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"model\":\"m\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n\
+event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hello\"}}\n\n\
+event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
+event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+/// Over the wire: key and headers of configuration arrive, and neither the recording, nor the events, nor the session's file
+/// has them.
+#[test]
+fn keys_arrive_and_are_recorded_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, sent) = service(ANSWER);
+    let wire = dir.path().join("wire.jsonl");
+    let recorder = Arc::new(branchline::providers::WireRecorder::create(&wire).unwrap());
+    let options = EngineOptions::default()
+        .worker_threads(1)
+        .keys(quiet().key("mine", "sk-very-secret-key"))
+        .wire_observer(recorder.clone());
+    let engine = Engine::new(options).unwrap();
+    let config = json!({"providers": {"mine": {"baseUrl": address, "api": "anthropic-messages",
+        "headers": {"x-team": "secret-team-token"}, "models": [{"id": "m"}]}}});
+    engine.configure_models(&config.to_string()).unwrap();
+    let session_options = SessionOptions::new(dir.path()).session_dir(dir.path().join("s")).model("mine/m");
+    let session = block_on(engine.create_session(session_options)).unwrap();
+    let run = block_on(session.prompt("go", Default::default())).unwrap();
+    let mut shown = String::new();
+    while let Some(event) = run.events().next_timeout(std::time::Duration::from_secs(20)).unwrap() {
+        shown.push_str(&event.to_json());
+        if event.type_name() == "agent_settled" {
+            break;
+        }
+    }
+    let result = block_on(run.result()).unwrap();
+    assert_eq!((result.text.as_str(), result.error_message.as_deref()), ("hello", None));
+    let sent = sent.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert!(sent.contains("x-api-key: sk-very-secret-key") && sent.contains("x-team: secret-team-token"), "{sent}");
+    recorder.finish();
+    let recorded = std::fs::read_to_string(&wire).unwrap();
+    assert!(recorded.contains("message_stop") && recorded.contains("\"kind\":\"end\""), "{recorded}");
+    let stored = std::fs::read_to_string(session.path().unwrap()).unwrap();
+    for text in [recorded, shown, stored] {
+        assert!(!text.contains("sk-very-secret-key") && !text.contains("secret-team-token"), "{text}");
+    }
+}

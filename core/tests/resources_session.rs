@@ -5,7 +5,7 @@ mod session_support;
 use std::path::{Path, PathBuf};
 
 use branchline::providers::scripted::ScriptControl;
-use branchline::resources::{ResourceOptions, Section};
+use branchline::resources::{Discover, ResourceOptions, Section};
 use branchline::{ErrorCode, PromptOptions, Session, SessionOptions, block_on};
 use serde_json::{Value, json};
 use session_support::{engine, scripted_with};
@@ -157,6 +157,35 @@ fn s299_reopening_and_forking() {
     prompt(&copy, "three");
     assert_eq!(stored(&copy).len(), 1);
     assert_eq!(copy.resources().prompt_templates.len(), 1);
+}
+
+/// A project is trusted for itself: a session file of another project that is opened in its place finds no trust.
+#[test]
+fn trust_stays_in_its_project() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let place = |name: &str| {
+        let cwd = dir.path().join(name);
+        put(cwd.join(format!(".pi/skills/of-{name}/SKILL.md")), "---\ndescription: d\n---\n");
+        put(cwd.join("AGENTS.md"), name);
+        cwd
+    };
+    let (one, two) = (place("one"), place("two"));
+    let (theirs, _) = scripted_with(&engine, &two, says(1), |options| options);
+    prompt(&theirs, "go");
+    let path = theirs.path().unwrap();
+    block_on(theirs.close()).unwrap();
+    let trusting = |options: SessionOptions| options.discover(Discover::Project).context_files(true);
+    let (session, _) = scripted_with(&engine, &one, says(1), trusting);
+    let skills = |session: &Session| -> Vec<String> {
+        let found = session.resources();
+        let ours = found.skills.iter().filter(|skill| skill.path.starts_with(dir.path().canonicalize().unwrap()));
+        ours.map(|skill| skill.name.clone()).collect()
+    };
+    assert_eq!(skills(&session), ["of-one"]);
+    let other = block_on(session.switch(&path, Default::default())).unwrap();
+    assert!(skills(&other).is_empty());
+    assert_eq!(other.resources().context_files.last().unwrap().content, "two");
 }
 
 /// P772: a custom prompt leaves only what is about the project.

@@ -13,7 +13,7 @@ use super::ReplayOptions;
 use crate::agent::transform::{self, BRANCH_PREFIX, COMPACTION_PREFIX};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{Block, Message, Role, StopReason};
-use crate::tree::{EntryKind, Tree};
+use crate::tree::{EntryKind, Tree, contribution};
 
 /// The place before the first message.
 const BEGINNING: u64 = 0x6272_616e_6368;
@@ -89,18 +89,13 @@ impl Index {
     /// Goes on by the message of one entry.
     fn entry(&mut self, before: u64, id: &str) -> Result<u64> {
         let Some(entry) = self.tree.entry(id)? else { return Ok(before) };
-        let message = match entry.kind() {
-            EntryKind::Message(_) => entry.message(),
-            // What it contributes is made from its fields.
-            _ => {
-                let context = self.tree.context(Some(id))?;
-                let last = context.entries().last().filter(|last| last.id() == id);
-                last.and_then(|last| last.messages().last()).map(|message| Message::clone(&message.message()))
-            }
-        };
-        let Some(message) = message else { return Ok(before) };
-        self.note(id, &message);
-        Ok(self.step(before, id, &message))
+        let mut place = before;
+        for message in contribution(&entry) {
+            let message = message.message();
+            self.note(id, &message);
+            place = self.step(place, id, &message);
+        }
+        Ok(place)
     }
 
     /// The place of a context that was changed as a whole.

@@ -5,7 +5,8 @@
 //! draws anew: ids and times. Where the conversation leaves the recording the request fails, and [`Replay::divergence`] has
 //! both sides. Tools run live, or are [`Replay::tools`], which give the recorded results.
 //!
-//! A failed answer that was tried again is followed by the next one, as it was. Summaries are given in the order of the
+//! A failed answer that was tried again is followed by the next one, as it was; who asks more often than it was recorded gets
+//! the last one again. Summaries are given in the order of the
 //! file; what they say is not compared.
 
 mod index;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use super::actor::Actor;
 use super::command::Command;
+use super::open::Choices;
 use super::options::{PromptOptions, SessionOptions};
 use crate::error::Result;
 use crate::resources::{Discover, ResourceOptions, Resources};
@@ -44,6 +45,14 @@ impl SessionOptions {
     /// Sets [`ResourceOptions::append_system_prompt`].
     pub fn append_system_prompt(mut self, text: impl Into<String>) -> Self {
         self.resources.append_system_prompt = Some(text.into());
+        self
+    }
+}
+
+impl Choices {
+    /// The same choices for a session somewhere else: that a project is trusted says nothing of another one.
+    pub(super) fn in_another_project(mut self) -> Choices {
+        self.resources.discover = self.resources.discover.min(Discover::User);
         self
     }
 }

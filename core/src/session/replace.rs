@@ -152,7 +152,10 @@ async fn open(engine: &Arc<EngineShared>, from: &Arc<Shared>, file: Opened, opti
     let opened = path.clone();
     let opening = engine.blocking(move || make_tree(Source::File(opened), session_options, None));
     let session = match opening.await {
-        Ok(tree) => launch(engine, tree, choices).await,
+        Ok(tree) => {
+            let same = tree.cwd() == from.cwd;
+            launch(engine, tree, if same { choices } else { choices.in_another_project() }).await
+        }
         Err(error) => Err(error),
     };
     if session.is_err() && copied {

@@ -41,6 +41,7 @@ mod time;
 mod tree;
 
 pub use context::{Context, ContextEntry, ContextMessage};
+pub(crate) use contribution::contribution;
 pub use cursor::Cursor;
 pub use diagnostic::{Diagnostic, DiagnosticKind};
 pub use discover::{IdMatch, find_by_id};
