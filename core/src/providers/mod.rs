@@ -1,6 +1,6 @@
 //! Providers: services that answer requests with a stream of events.
 //!
-//! A wire format is one file and knows one trait, [`protocol`]; what they share is around it: `sse` reads events, `wire`
+//! A wire format is one file and knows one trait, `protocol`; what they share is around it: `sse` reads events, `wire`
 //! their JSON, `assemble` makes stream events and the message, `drive` leads a request from the key to the end, `http`
 //! does the network, `limits` and `cost` the numbers. [`scripted`] answers from a script and needs no network: the
 //! default of demos and the backbone of tests.
@@ -23,6 +23,7 @@ mod drive;
 mod google;
 pub mod host;
 mod http;
+mod keys;
 mod lenient_config;
 pub mod limits;
 mod model;
@@ -49,8 +50,8 @@ pub use catalogue::CatalogueOptions;
 pub use choose::ModelChoice;
 pub use compat::Compat;
 pub use cost::{Prices, Rates};
-pub use credentials::{Key, KeyFuture, KeyOptions, KeyRequest, KeySource};
 pub use http::{NetworkOptions, ProxyChoice, WireObserver};
+pub use keys::{Key, KeyFuture, KeyOptions, KeyRequest, KeySource};
 pub use model::Model;
 pub use models_file::ModelProblem;
 pub use partial_json::PartialJson;

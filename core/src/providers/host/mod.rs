@@ -17,6 +17,7 @@
 
 mod json;
 mod response;
+mod stream;
 
 use std::fmt::Display;
 use std::future::Future;

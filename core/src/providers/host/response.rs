@@ -4,17 +4,14 @@
 //! bounded, so that memory stays bounded, too.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
-use futures::Stream;
 use serde_json::Value;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
-use super::HostFuture;
+use super::stream::HostStream;
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 use crate::message::{StopReason, Usage};
@@ -53,22 +50,22 @@ impl Drop for Handle {
 
 pub(super) struct Inner {
     state: Mutex<State>,
-    cancel: CancellationToken,
+    pub(super) cancel: CancellationToken,
 }
 
-struct State {
-    out: Assembler,
-    waiting: VecDeque<StreamEvent>,
+pub(super) struct State {
+    pub(super) out: Assembler,
+    pub(super) waiting: VecDeque<StreamEvent>,
     /// Text that arrived while too much was waiting.
     held: Option<(usize, String)>,
     open: Option<(Kind, usize)>,
     blocks: usize,
     bytes: usize,
-    waker: Option<Waker>,
+    pub(super) waker: Option<Waker>,
     /// A future does the work: what it says at its end counts more than that it let go of the response.
-    working: bool,
+    pub(super) working: bool,
     /// The last clone of the response is gone.
-    abandoned: bool,
+    pub(super) abandoned: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,21 +90,18 @@ pub(super) fn pair(request: &Request) -> (HostResponse, HostStream) {
     };
     let inner = Arc::new(Inner { state: Mutex::new(state), cancel: request.cancel.clone() });
     let response = HostResponse { handle: Arc::new(Handle(inner.clone())) };
-    (
-        response,
-        HostStream { cancelled: Box::pin(request.cancel.clone().cancelled_owned()), inner, work: None, over: false },
-    )
+    (response, HostStream::new(inner))
 }
 
 impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
     /// Takes over what the assembler has to tell.
-    fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         while let Some(event) = self.out.pop() {
             self.waiting.push_back(event);
         }
@@ -122,14 +116,14 @@ impl State {
     }
 
     /// Nobody is left who could finish the answer.
-    fn give_up(&mut self) {
+    pub(super) fn give_up(&mut self) {
         if !self.out.is_over() {
             self.flush();
             self.out.fail("the host's model stopped without finishing its answer");
         }
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if let Some((index, text)) = self.held.take() {
             self.put(index, &text);
         }
@@ -354,93 +348,4 @@ impl std::fmt::Debug for HostResponse {
 
 fn call_id(id: &str) -> String {
     if id.is_empty() { format!("call_{}", uuid::Uuid::now_v7().simple()) } else { id.to_owned() }
-}
-
-/// The events of an answer.
-pub(super) struct HostStream {
-    inner: Arc<Inner>,
-    work: Option<HostFuture>,
-    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
-    over: bool,
-}
-
-impl HostStream {
-    pub(super) fn with_work(mut self, work: Option<HostFuture>) -> HostStream {
-        self.inner.state().working = work.is_some();
-        self.work = work;
-        self
-    }
-
-    /// The next event that is there.
-    fn take(&mut self, cx: &Context<'_>) -> Option<StreamEvent> {
-        let mut state = self.inner.state();
-        if state.waiting.is_empty() {
-            state.flush();
-            state.drain();
-        }
-        let event = state.waiting.pop_front();
-        match &event {
-            Some(StreamEvent::Done(_) | StreamEvent::Failed(_)) => self.over = true,
-            Some(_) => {}
-            None => state.waker = Some(cx.waker().clone()),
-        }
-        event
-    }
-
-    /// The work is over, for this reason if it failed.
-    fn work_over(&mut self, error: Option<&str>) {
-        self.work = None;
-        if let Some(error) = error {
-            return self.end(Some(error));
-        }
-        let mut state = self.inner.state();
-        state.working = false;
-        if state.abandoned {
-            state.give_up();
-            state.drain();
-        }
-    }
-
-    /// Ends the answer with this error if it is not over.
-    fn end(&self, error: Option<&str>) {
-        let mut state = self.inner.state();
-        if !state.out.is_over() {
-            state.flush();
-            match error {
-                Some(error) => state.out.fail(error),
-                None => state.out.abort(),
-            }
-        }
-        state.drain();
-    }
-}
-
-impl Stream for HostStream {
-    type Item = StreamEvent;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamEvent>> {
-        let this = &mut *self;
-        if this.over {
-            return Poll::Ready(None);
-        }
-        if let Some(event) = this.take(cx) {
-            return Poll::Ready(Some(event));
-        }
-        if this.cancelled.as_mut().poll(cx).is_ready() {
-            this.work = None;
-            this.end(None);
-        } else if let Some(work) = &mut this.work {
-            let polled = std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx)));
-            match polled {
-                Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(Ok(()))) => this.work_over(None),
-                Ok(Poll::Ready(Err(error))) => this.work_over(Some(&error)),
-                Err(_) => this.work_over(Some("the host's model panicked")),
-            }
-        }
-        match this.take(cx) {
-            Some(event) => Poll::Ready(Some(event)),
-            None => Poll::Pending,
-        }
-    }
 }
