@@ -7,6 +7,8 @@
 #   make bench-tree           the session tree side by side with pi and with the physical limits
 #   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
 #   make bench-loop           turns, deltas and start-up side by side with pi
+#   make bench-stream         answers of a service on loopback side by side with pi
+#   make fuzz                 a minute of random input for each reader of what services send
 #   make bench-cancel         how fast searches of a million files end when they are cancelled
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
@@ -18,13 +20,13 @@ PY    := $(VENV)/bin/python
 DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
-.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-cancel header clean \
+.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
 
 help:
-	@sed -n '2,13s/^# \{0,1\}//p' Makefile
+	@sed -n '2,15s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
@@ -77,6 +79,12 @@ test-python: bindings/python/.built
 
 test-node: bindings/node/.built
 	cd bindings/node && npm test --silent
+
+# A minute for each target; the same seeds are run by `make test` as well.
+fuzz: need-rust
+	@cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "make fuzz: needs a nightly Rust (rustup toolchain install nightly) and cargo-fuzz (cargo install --locked cargo-fuzz)"; exit 2; }
+	cd fuzz && for target in $$(ls targets | sed 's/\.rs$$//'); do mkdir -p "corpus/$$target" && \
+		cargo +nightly fuzz run --fuzz-dir . "$$target" "corpus/$$target" "seeds/$$target" -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; done
 
 conformance: need-rust
 	cargo run --quiet -p branchline-conformance -- $(DIR)
@@ -132,6 +140,9 @@ bench-tools: need-rust need-python need-node
 
 bench-loop: need-rust need-python need-node
 	python3 bench/loop.py $(ARGS)
+
+bench-stream: need-rust need-python need-node
+	python3 bench/stream.py $(ARGS)
 
 bench-cancel: need-rust need-python
 	python3 bench/cancel.py $(ARGS)

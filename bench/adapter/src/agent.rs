@@ -23,12 +23,12 @@ pub(crate) fn run(case: &str, params: &Value) -> Option<Result<Value>> {
     })
 }
 
-fn number(params: &Value, key: &str, default: usize) -> usize {
+pub(crate) fn number(params: &Value, key: &str, default: usize) -> usize {
     params[key].as_u64().map_or(default, |n| n as usize)
 }
 
 /// User and system time of this process, in ms.
-fn cpu_ms() -> f64 {
+pub(crate) fn cpu_ms() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let own: f64 = text.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0.0);
     // schedstat of the process's main thread only; the others are its tasks.

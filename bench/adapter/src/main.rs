@@ -5,6 +5,7 @@
 mod agent;
 mod cancel;
 mod session;
+mod stream;
 mod tools;
 
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ fn main() {
     let params = args.next().unwrap_or_else(|| "{}".to_owned());
     let answer = serde_json::from_str(&params).map_err(Into::into).and_then(|params| {
         let other = || tools::run(&case, &params).or_else(|| agent::run(&case, &params));
-        let answer = other().or_else(|| cancel::run(&case, &params));
+        let answer = other().or_else(|| cancel::run(&case, &params)).or_else(|| stream::run(&case, &params));
         answer.unwrap_or_else(|| session::run(&case, &params))
     });
     let ok = answer.is_ok();
