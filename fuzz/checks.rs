@@ -5,7 +5,7 @@ use branchline::providers::{Model, PartialJson, StreamEvent, parse_arguments, re
 
 /// Input for each target, by its name.
 #[allow(dead_code)]
-pub fn check(target: &str, data: &[u8]) {
+pub(crate) fn check(target: &str, data: &[u8]) {
     match target {
         "sse" => sse(data),
         "partial_json" => partial_json(data),
@@ -18,7 +18,7 @@ pub fn check(target: &str, data: &[u8]) {
 }
 
 /// The first byte says where the reads are cut; the events must not depend on it.
-pub fn sse(data: &[u8]) {
+pub(crate) fn sse(data: &[u8]) {
     let Some((size, text)) = data.split_first() else { return };
     let read = |size: usize| {
         let mut reader = SseReader::new(1 << 20);
@@ -36,7 +36,7 @@ pub fn sse(data: &[u8]) {
 }
 
 /// A view does not depend on the pieces, and what is valid ends as it is read at once.
-pub fn partial_json(data: &[u8]) {
+pub(crate) fn partial_json(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut whole = PartialJson::new();
     whole.push(&text);
@@ -53,7 +53,7 @@ pub fn partial_json(data: &[u8]) {
 }
 
 /// Whatever arrives, a response ends exactly once.
-pub fn stream(api: &str, data: &[u8]) {
+pub(crate) fn stream(api: &str, data: &[u8]) {
     let Some(events) = read_recorded(Model::new("p", "m", api), data) else { return };
     let ends = events.iter().filter(|event| matches!(event, StreamEvent::Done(_))).count();
     assert!(ends == 1 && matches!(events.last(), Some(StreamEvent::Done(_))));

@@ -8,7 +8,7 @@ mod stream;
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use super::http::{Outgoing, Refusal};
+use super::http::{Outgoing, Refusal, cut};
 use super::protocol::{Call, Interpreter, Protocol};
 use super::{Request, strict};
 
@@ -46,7 +46,10 @@ impl Protocol for Anthropic {
     }
 
     fn refused(&self, _: &Request, refusal: &Refusal) -> String {
-        format!("{} {}", refusal.status, refusal.shown()).trim_end().to_owned()
+        // JSON on one line, however it was sent.
+        let compact = serde_json::from_str::<serde_json::Value>(&refusal.body).map(|body| body.to_string());
+        let body = compact.map_or_else(|_| refusal.shown(), |body| cut(&body));
+        format!("{} {body}", refusal.status).trim_end().to_owned()
     }
 
     fn instead(&self, call: &Call<'_>, refusal: &Refusal) -> Option<Outgoing> {
