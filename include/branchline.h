@@ -102,6 +102,8 @@ enum branchline_status
   BRANCHLINE_STATUS_NO_CREDENTIALS = 43,
   /// No tool with that name is known.
   BRANCHLINE_STATUS_UNKNOWN_TOOL = 50,
+  /// A tool failed; the message is what it said.
+  BRANCHLINE_STATUS_TOOL_FAILED = 51,
   /// There is nothing to compact.
   BRANCHLINE_STATUS_NOTHING_TO_COMPACT = 60,
   /// The path already ends with a compaction.
@@ -178,6 +180,30 @@ typedef uint32_t branchline_event_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+/// What a question is about. New numbers are added: answer what you do not know with branchline_request_fail.
+enum branchline_request_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /// Not a live request.
+  BRANCHLINE_REQUEST_NONE = 0,
+  /// Run a tool. The answer is its result.
+  BRANCHLINE_REQUEST_TOOL = 1,
+  /// Something this header has no number for.
+  BRANCHLINE_REQUEST_OTHER = 1000,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum branchline_request_kind branchline_request_kind;
+#else
+typedef uint32_t branchline_request_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/// A tool call under way, or over.
+typedef struct branchline_call branchline_call;
+
 /// What a host creates first: worker threads, models and tools. Two engines can live in one process.
 typedef struct branchline_engine branchline_engine;
 
@@ -191,11 +217,22 @@ typedef struct branchline_event branchline_event;
 /// A bounded queue of a session's events that the host drains. A session whose queue is full waits: read it or free it.
 typedef struct branchline_events branchline_events;
 
+/// A question to the host: run this tool. It is answered once, from any thread, inside the callback that brought it or
+/// any time later, and freed once. Freed without an answer, what it is about fails. The accessors never fail: for what is
+/// no live request they give 0, false or NULL.
+typedef struct branchline_request branchline_request;
+
 /// A live session: one cursor over one session tree, with its model, tools, queues and agent loop.
 typedef struct branchline_session branchline_session;
 
 /// Callbacks that are being told of a session's events.
 typedef struct branchline_subscription branchline_subscription;
+
+/// A tool of the host's. It may be used in any number of sessions and toolboxes of its engine.
+typedef struct branchline_tool branchline_tool;
+
+/// The tools of an engine in a directory, to be called by the host.
+typedef struct branchline_toolbox branchline_toolbox;
 
 /// Settings of an engine. Start from `BRANCHLINE_ENGINE_OPTIONS_INIT`; all strings are copied.
 typedef struct {
@@ -259,6 +296,11 @@ typedef struct {
   uint32_t read_only;
   /// 0.
   uint32_t reserved;
+  /// Tools of this session alone, besides those of its engine, or NULL. They are borrowed; the session keeps what it
+  /// needs. To make them active where `tools` is not NULL, name them there.
+  branchline_tool *const *custom_tools;
+  /// How many there are.
+  size_t custom_tool_count;
 } branchline_session_options;
 
 /// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
@@ -318,6 +360,52 @@ typedef struct {
 
 /// Which side of an entry a fork takes.
 typedef uint32_t branchline_fork_position;
+
+/// The functions of a host for one tool. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
+///
+/// They are called on a thread of the library, one at a time for each tool, so a call that takes long holds up the next
+/// call of the same tool: to have them side by side, keep the request, return, and answer from elsewhere. Everything may
+/// be called from inside, but waiting for the session that made the call is refused. They must return normally: no
+/// exception, no longjmp.
+typedef struct {
+  /// `sizeof(branchline_tool_callbacks)`.
+  size_t struct_size;
+  /// Passed to the functions below; the library does not look at it.
+  void *user_data;
+  /// Called for each call of the tool. The request is the host's: it must be answered and freed, here or later.
+  void (*on_call)(void *user_data, branchline_request *request);
+  /// Called when the answer to a request that was not freed yet is not wanted any more; may be NULL. The request still
+  /// has to be freed.
+  void (*on_cancel)(void *user_data, branchline_request *request);
+  /// Called exactly once when the library will not use this table any more, also when branchline_tool_new failed; may
+  /// be NULL.
+  void (*destroy)(void *user_data);
+} branchline_tool_callbacks;
+
+/// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
+typedef struct {
+  /// `sizeof(branchline_toolbox_options)`.
+  size_t struct_size;
+  /// Working directory: tools run here; NULL is ".".
+  const char *cwd;
+} branchline_toolbox_options;
+
+/// The functions of a host for one tool call. Start from `BRANCHLINE_CALL_CALLBACKS_INIT`; each may be NULL.
+///
+/// They are called on a thread of the library, one at a time. Everything may be called from inside. They must return
+/// normally: no exception, no longjmp.
+typedef struct {
+  /// `sizeof(branchline_call_callbacks)`.
+  size_t struct_size;
+  /// Passed to the functions below; the library does not look at it.
+  void *user_data;
+  /// Called with partial results, each of which replaces the ones before it. The string lives until it returns.
+  void (*on_progress)(void *user_data, const char *partial_json);
+  /// Called once with the result. The string lives until it returns.
+  void (*on_done)(void *user_data, const char *result_json);
+  /// Called exactly once when the library will not use this table any more, also when the call could not be started.
+  void (*destroy)(void *user_data);
+} branchline_call_callbacks;
 
 /// Whenever the operating system likes. The default.
 #define BRANCHLINE_DURABILITY_NONE 0
@@ -980,6 +1068,291 @@ branchline_status branchline_session_append_custom_message(branchline_session *s
                                                            char **out_id,
                                                            branchline_error **error);
 
+/// Makes a tool of the host's. `definition_json` is `{"name","description","parameters"?,"executionMode"?,"snippet"?,
+/// "guidelines"?}`: `parameters` is the JSON schema of an object; `executionMode` is "parallel" (the default) or
+/// "sequential", which makes a model's calls run one after the other when this tool is among them; `snippet` and
+/// `guidelines` go to the system prompt.
+///
+/// Ownership: borrows `engine`, `definition_json` and `callbacks`, whose content is copied; `user_data` is the library's
+/// until `destroy`. `out_tool` is yours: free it with branchline_tool_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_tool_new(branchline_engine *engine,
+                                      const char *definition_json,
+                                      const branchline_tool_callbacks *callbacks,
+                                      branchline_tool **out_tool,
+                                      branchline_error **error);
+
+/// branchline_tool_new for a definition that is not NUL-terminated.
+///
+/// Ownership: as branchline_tool_new.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_tool_new.
+branchline_status branchline_tool_new_n(branchline_engine *engine,
+                                        const char *definition_json,
+                                        size_t length,
+                                        const branchline_tool_callbacks *callbacks,
+                                        branchline_tool **out_tool,
+                                        branchline_error **error);
+
+/// Adds a tool for the sessions and toolboxes made from now on, replacing one of the same name, also a built-in one.
+///
+/// Ownership: borrows everything; the engine keeps what it needs of `tool`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_add_tool(branchline_engine *engine,
+                                             branchline_tool *tool,
+                                             branchline_error **error);
+
+/// Lets go of a tool. What uses it goes on using it; `destroy` runs when nothing does any more, at the latest at the end
+/// of its engine. NULL is fine.
+///
+/// Ownership: takes `tool`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_tool_free(branchline_tool *tool);
+
+/// What it is about.
+///
+/// Ownership: borrows `request`.
+/// Threads: any.
+/// Errors: none.
+branchline_request_kind branchline_request_type(const branchline_request *request);
+
+/// The name of the tool.
+///
+/// Ownership: the string belongs to `request` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_request_name(const branchline_request *request);
+
+/// The arguments of the tool call as JSON: an object that fits the tool's schema.
+///
+/// Ownership: the string belongs to `request` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_request_arguments(const branchline_request *request);
+
+/// The id of the tool call, as the model gave it and events carry it; empty when no model calls.
+///
+/// Ownership: the string belongs to `request` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_request_call_id(const branchline_request *request);
+
+/// The id of the session that asks; empty for a toolbox.
+///
+/// Ownership: the string belongs to `request` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_request_session_id(const branchline_request *request);
+
+/// The working directory of the session or toolbox that asks, an absolute path as the operating system takes it.
+///
+/// Ownership: the string belongs to `request` and lives as long as it.
+/// Threads: any.
+/// Errors: none.
+const char *branchline_request_cwd(const branchline_request *request);
+
+/// Whether the answer is not wanted any more: the call was aborted or its session closed. Stop the work and free the
+/// request; an answer would go nowhere.
+///
+/// Ownership: borrows `request`.
+/// Threads: any.
+/// Errors: none.
+bool branchline_request_is_cancelled(const branchline_request *request);
+
+/// Answers. The result of a tool is JSON: a string; a list of content blocks `{"type":"text","text":...}` or
+/// `{"type":"image","data":...,"mimeType":...}`; `{"content":..., "details"?, "structuredContent"?, "isError"?,
+/// "terminate"?}`; or any other value, which the model gets as JSON text.
+///
+/// Ownership: borrows everything; `request` still has to be freed.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: INVALID_ARGUMENT when it is no result (the request stays open) or was answered before; CANCELLED when nobody
+/// waits any more; INVALID_HANDLE, FORKED.
+branchline_status branchline_request_complete(branchline_request *request,
+                                              const char *result_json,
+                                              branchline_error **error);
+
+/// branchline_request_complete for a text that is not NUL-terminated.
+///
+/// Ownership: borrows everything; `request` still has to be freed.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: as branchline_request_complete.
+branchline_status branchline_request_complete_n(branchline_request *request,
+                                                const char *result_json,
+                                                size_t length,
+                                                branchline_error **error);
+
+/// Answers that it failed. The model reads the message of a tool.
+///
+/// Ownership: borrows everything; `request` still has to be freed.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: INVALID_ARGUMENT when it was answered before; CANCELLED when nobody waits any more; INVALID_HANDLE, FORKED.
+branchline_status branchline_request_fail(branchline_request *request, const char *message, branchline_error **error);
+
+/// branchline_request_fail for a text that is not NUL-terminated or holds NUL.
+///
+/// Ownership: borrows everything; `request` still has to be freed.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: as branchline_request_fail.
+branchline_status branchline_request_fail_n(branchline_request *request,
+                                            const char *message,
+                                            size_t length,
+                                            branchline_error **error);
+
+/// Tells how far a tool is, in the form of a result. Each update replaces the ones before it; one is left out when the
+/// reader is behind or the request is over. Does not wait.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_request_progress(branchline_request *request,
+                                              const char *partial_json,
+                                              branchline_error **error);
+
+/// branchline_request_progress for a text that is not NUL-terminated.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: as branchline_request_progress.
+branchline_status branchline_request_progress_n(branchline_request *request,
+                                                const char *partial_json,
+                                                size_t length,
+                                                branchline_error **error);
+
+/// Frees a request. If it was not answered, what it is about fails. NULL is fine.
+///
+/// Ownership: takes `request` and with it its strings.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_request_free(branchline_request *request);
+
+/// Makes a toolbox with the tools of an engine: the built-in ones and those it was given. `options` may be NULL.
+///
+/// Ownership: borrows `engine` and `options`; `out_toolbox` is yours: free it with branchline_toolbox_free. It may outlive
+/// the engine, whose end ends its calls.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_toolbox_new(branchline_engine *engine,
+                                         const branchline_toolbox_options *options,
+                                         branchline_toolbox **out_toolbox,
+                                         branchline_error **error);
+
+/// Frees a toolbox. Calls under way go on. NULL is fine.
+///
+/// Ownership: takes `toolbox`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_toolbox_free(branchline_toolbox *toolbox);
+
+/// Adds a tool of the host's to a toolbox, replacing one of the same name.
+///
+/// Ownership: borrows everything; the toolbox keeps what it needs of `tool`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_toolbox_add_tool(branchline_toolbox *toolbox,
+                                              branchline_tool *tool,
+                                              branchline_error **error);
+
+/// What can be called, by name: a JSON list of `{"name","description","parameters",...}`, as branchline_tool_new takes
+/// them.
+///
+/// Ownership: borrows `toolbox`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_toolbox_definitions(const branchline_toolbox *toolbox,
+                                                 char **out_json,
+                                                 branchline_error **error);
+
+/// Calls a tool and waits for its result, however long that takes: `{"content":[...],"details"?,"structuredContent"?,
+/// "usage"?,"terminate"?,"isError"}`. `arguments_json` is an object; NULL is an empty one. A call that could be cancelled,
+/// or that others should not wait for, is branchline_toolbox_start.
+///
+/// `on_progress` (may be NULL) is called with partial results on the calling thread, each replacing the ones before it;
+/// the string lives until it returns. It must return normally.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any that may block, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED. An unknown tool, arguments that do not fit and a tool that
+/// fails are results with `"isError":true`, and OK.
+branchline_status branchline_toolbox_call(branchline_toolbox *toolbox,
+                                          const char *name,
+                                          const char *arguments_json,
+                                          void (*on_progress)(void *user_data, const char *partial_json),
+                                          void *user_data,
+                                          char **out_json,
+                                          branchline_error **error);
+
+/// branchline_toolbox_call for arguments that are not NUL-terminated.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any that may block, also from inside callbacks.
+/// Errors: as branchline_toolbox_call.
+branchline_status branchline_toolbox_call_n(branchline_toolbox *toolbox,
+                                            const char *name,
+                                            const char *arguments_json,
+                                            size_t arguments_length,
+                                            void (*on_progress)(void *user_data, const char *partial_json),
+                                            void *user_data,
+                                            char **out_json,
+                                            branchline_error **error);
+
+/// Starts a call that runs by itself. `callbacks` (may be NULL) are told of progress and of the result; or ask with
+/// branchline_call_wait. `arguments_json` is an object; NULL is an empty one.
+///
+/// Ownership: borrows everything; `callbacks` are copied, `user_data` is the library's until `destroy`. `out_call` (may be
+/// NULL) is yours: free it with branchline_call_free, which ends the call.
+/// Threads: any, also from inside callbacks. Does not wait. Callbacks may be called before it returns.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, CLOSED, FORKED, INTERNAL when a thread cannot be started. `destroy` has run
+/// then, unless the table itself cannot be read.
+branchline_status branchline_toolbox_start(branchline_toolbox *toolbox,
+                                           const char *name,
+                                           const char *arguments_json,
+                                           const branchline_call_callbacks *callbacks,
+                                           branchline_call **out_call,
+                                           branchline_error **error);
+
+/// branchline_toolbox_start for arguments that are not NUL-terminated.
+///
+/// Ownership: as branchline_toolbox_start.
+/// Threads: any, also from inside callbacks. Does not wait. Callbacks may be called before it returns.
+/// Errors: as branchline_toolbox_start.
+branchline_status branchline_toolbox_start_n(branchline_toolbox *toolbox,
+                                             const char *name,
+                                             const char *arguments_json,
+                                             size_t arguments_length,
+                                             const branchline_call_callbacks *callbacks,
+                                             branchline_call **out_call,
+                                             branchline_error **error);
+
+/// Waits for the result of a call, at most `timeout_ms` milliseconds; 0 asks whether it is there. It may be asked for
+/// again.
+///
+/// Ownership: borrows `call`; `out_json` (may be NULL) is yours: free it with branchline_string_free.
+/// Threads: any that may block, also from inside `on_done` of the same call.
+/// Errors: TIMEOUT without an error object; INTERNAL, INVALID_HANDLE, INVALID_ARGUMENT, FORKED, WOULD_DEADLOCK for waiting
+/// inside `on_progress` of the same call. A tool that failed is a result with `"isError":true`, and OK.
+branchline_status branchline_call_wait(const branchline_call *call,
+                                       uint32_t timeout_ms,
+                                       char **out_json,
+                                       branchline_error **error);
+
+/// Tells a call to end. It then has an error result, soon. More than once is fine, and so is a call that is over.
+///
+/// Ownership: borrows `call`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, INVALID_ARGUMENT, FORKED.
+branchline_status branchline_call_cancel(branchline_call *call, branchline_error **error);
+
+/// Frees a call. One that is not over is told to end; its callbacks are called for what happens until then. NULL is fine.
+///
+/// Ownership: takes `call`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_call_free(branchline_call *call);
+
 /// Panics, to test what happens then: a typed error, and the process lives. For tests only; part of the ABI so that
 /// every host language can prove it.
 ///
@@ -997,9 +1370,12 @@ branchline_status branchline_test_panic(branchline_error **error);
 /** Starting values; the rest of the fields have their defaults. */
 #define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
-  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
 #define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }
 #define BRANCHLINE_LIST_OPTIONS_INIT { sizeof(branchline_list_options), NULL, NULL, 0, 0 }
 #define BRANCHLINE_CALLBACKS_INIT { sizeof(branchline_callbacks), NULL, NULL, NULL, 0 }
+#define BRANCHLINE_TOOLBOX_OPTIONS_INIT { sizeof(branchline_toolbox_options), NULL }
+#define BRANCHLINE_TOOL_CALLBACKS_INIT { sizeof(branchline_tool_callbacks), NULL, NULL, NULL, NULL }
+#define BRANCHLINE_CALL_CALLBACKS_INIT { sizeof(branchline_call_callbacks), NULL, NULL, NULL, NULL }

@@ -162,6 +162,54 @@ private:
   detail::Handle<branchline_events, branchline_events_free> handle_;
 };
 
+/// A question to the host: run this tool. It is answered once, when and from where the host likes; one that goes without
+/// an answer is a failed call.
+class Request {
+public:
+  explicit Request(branchline_request *handle) noexcept : handle_(handle) {}
+  std::string name() const { return detail::text_or_empty(branchline_request_name(get())); }
+  /// JSON: an object that fits the tool's schema.
+  std::string arguments() const { return detail::text_or_empty(branchline_request_arguments(get())); }
+  std::string call_id() const { return detail::text_or_empty(branchline_request_call_id(get())); }
+  std::string session_id() const { return detail::text_or_empty(branchline_request_session_id(get())); }
+  std::string cwd() const { return detail::text_or_empty(branchline_request_cwd(get())); }
+  /// Whether the answer is not wanted any more.
+  bool is_cancelled() const noexcept { return branchline_request_is_cancelled(get()); }
+  /// Answers with JSON, see branchline_request_complete. False when nobody waits any more.
+  bool complete(const std::string &result_json) {
+    detail::Call call;
+    return wanted(branchline_request_complete_n(get(), result_json.data(), result_json.size(), call.out()), call);
+  }
+  /// Answers that it failed; the model reads the message. False when nobody waits any more.
+  bool fail(const std::string &message) {
+    detail::Call call;
+    return wanted(branchline_request_fail_n(get(), message.data(), message.size(), call.out()), call);
+  }
+  void progress(const std::string &partial_json) {
+    detail::Call call;
+    call.check(branchline_request_progress_n(get(), partial_json.data(), partial_json.size(), call.out()));
+  }
+  branchline_request *get() const noexcept { return handle_.get(); }
+
+private:
+  static bool wanted(branchline_status status, const detail::Call &call) {
+    if (status == BRANCHLINE_STATUS_CANCELLED) return false;
+    call.check(status);
+    return true;
+  }
+  detail::Handle<branchline_request, branchline_request_free> handle_;
+};
+
+/// A tool of the host's; see Engine::tool.
+class Tool {
+public:
+  explicit Tool(branchline_tool *handle) noexcept : handle_(handle) {}
+  branchline_tool *get() const noexcept { return handle_.get(); }
+
+private:
+  detail::Handle<branchline_tool, branchline_tool_free> handle_;
+};
+
 /// How a session is made or opened; each setter returns the object.
 class SessionOptions {
 public:
@@ -176,6 +224,11 @@ public:
   SessionOptions &tools(std::vector<std::string> names) {
     tools_ = std::move(names);
     choose_tools_ = true;
+    return *this;
+  }
+  /// A tool of this session alone, which must live until the session is made. Besides `tools`, if those are chosen.
+  SessionOptions &custom_tool(const Tool &tool) {
+    custom_tools_.push_back(tool.get());
     return *this;
   }
   SessionOptions &durability(branchline_durability value) {
@@ -199,6 +252,8 @@ public:
     options.tool_count = names.size();
     names.push_back(nullptr);
     options.tools = choose_tools_ ? names.data() : nullptr;
+    options.custom_tools = custom_tools_.data();
+    options.custom_tool_count = custom_tools_.size();
     options.cwd = pointer(cwd_);
     options.session_dir = pointer(session_dir_);
     options.id = pointer(id_);
@@ -224,6 +279,7 @@ private:
 
   Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_;
   std::vector<std::string> tools_;
+  std::vector<branchline_tool *> custom_tools_;
   bool choose_tools_ = false, in_memory_ = false, read_only_ = false;
   branchline_durability durability_ = BRANCHLINE_DURABILITY_NONE;
 };
@@ -397,6 +453,78 @@ private:
   detail::Handle<branchline_session, branchline_session_free> handle_;
 };
 
+/// A tool call that runs by itself; it ends with this object.
+class ToolCall {
+public:
+  explicit ToolCall(branchline_call *handle) noexcept : handle_(handle) {}
+  /// The result as JSON.
+  std::string wait() {
+    std::string result;
+    wait(BRANCHLINE_WAIT_FOREVER, &result);
+    return result;
+  }
+  /// False when the time ran out; `result` (may be NULL) gets the result.
+  bool wait(std::uint32_t timeout_ms, std::string *result) {
+    detail::Call call;
+    char *out = nullptr;
+    branchline_status status = branchline_call_wait(handle_.get(), timeout_ms, &out, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT) return false;
+    call.check(status);
+    std::string taken = detail::take(out);
+    if (result) *result = std::move(taken);
+    return true;
+  }
+  void cancel() {
+    detail::Call call;
+    call.check(branchline_call_cancel(handle_.get(), call.out()));
+  }
+
+private:
+  detail::Handle<branchline_call, branchline_call_free> handle_;
+};
+
+/// The tools in a directory as functions: JSON in, JSON out. A tool that fails is a result with "isError":true.
+class Toolbox {
+public:
+  using Progress = std::function<void(const std::string &)>;
+  explicit Toolbox(branchline_toolbox *handle) noexcept : handle_(handle) {}
+  /// A JSON list.
+  std::string definitions() const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_toolbox_definitions(get(), &out, call.out()));
+    return detail::take(out);
+  }
+  /// Calls a tool and waits for its result. `progress` must not throw: what it throws ends the program.
+  std::string call(const std::string &name, const std::string &arguments_json = "{}", Progress progress = Progress()) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_toolbox_call_n(get(), name.c_str(), arguments_json.data(), arguments_json.size(),
+                                         progress ? on_progress : nullptr, &progress, &out, call.out()));
+    return detail::take(out);
+  }
+  /// Starts a call that runs by itself.
+  ToolCall start(const std::string &name, const std::string &arguments_json = "{}") {
+    detail::Call call;
+    branchline_call *out = nullptr;
+    call.check(branchline_toolbox_start_n(get(), name.c_str(), arguments_json.data(), arguments_json.size(), nullptr,
+                                          &out, call.out()));
+    return ToolCall(out);
+  }
+  void add(const Tool &tool) {
+    detail::Call call;
+    call.check(branchline_toolbox_add_tool(get(), tool.get(), call.out()));
+  }
+  branchline_toolbox *get() const noexcept { return handle_.get(); }
+
+private:
+  static void on_progress(void *progress, const char *json) noexcept { (*static_cast<Progress *>(progress))(json); }
+  detail::Handle<branchline_toolbox, branchline_toolbox_free> handle_;
+};
+
+/// What a tool of the host's does for each call; see branchline_tool_callbacks.
+using Answer = std::function<void(Request)>;
+
 /// Worker threads and models: what a host creates first.
 class Engine {
 public:
@@ -414,6 +542,31 @@ public:
   void add_scripted_model(const std::string &name, const std::string &json) {
     detail::Call call;
     call.check(branchline_engine_add_scripted_model_n(get(), name.c_str(), json.data(), json.size(), call.out()));
+  }
+  /// A tool of the host's. `answer` must not throw: what it throws ends the program.
+  Tool tool(const std::string &definition_json, Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+    callbacks.user_data = new Answer(std::move(answer));
+    callbacks.on_call = on_call;
+    callbacks.destroy = destroy; // also when this fails
+    branchline_tool *out = nullptr;
+    call.check(branchline_tool_new_n(get(), definition_json.data(), definition_json.size(), &callbacks, &out, call.out()));
+    return Tool(out);
+  }
+  /// For the sessions and toolboxes made from now on.
+  void add_tool(const Tool &tool) {
+    detail::Call call;
+    call.check(branchline_engine_add_tool(get(), tool.get(), call.out()));
+  }
+  /// The tools in a directory as functions.
+  Toolbox toolbox(const std::string &cwd = std::string()) {
+    detail::Call call;
+    branchline_toolbox_options options = BRANCHLINE_TOOLBOX_OPTIONS_INIT;
+    options.cwd = cwd.empty() ? nullptr : cwd.c_str();
+    branchline_toolbox *out = nullptr;
+    call.check(branchline_toolbox_new(get(), &options, &out, call.out()));
+    return Toolbox(out);
   }
   Session create_session(const SessionOptions &options = SessionOptions()) {
     return make(options, branchline_session_create);
@@ -441,6 +594,10 @@ public:
   branchline_engine *get() const noexcept { return handle_.get(); }
 
 private:
+  static void on_call(void *answer, branchline_request *request) noexcept {
+    (*static_cast<Answer *>(answer))(Request(request));
+  }
+  static void destroy(void *answer) noexcept { delete static_cast<Answer *>(answer); }
   Session make(const SessionOptions &options,
                branchline_status (*how)(branchline_engine *, const branchline_session_options *, branchline_session **,
                                         branchline_error **)) {

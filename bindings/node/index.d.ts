@@ -49,6 +49,7 @@ export type ErrorCode =
   | 'provider_failed'
   | 'no_credentials'
   | 'unknown_tool'
+  | 'tool_failed'
   | 'nothing_to_compact'
   | 'already_compacted'
   | 'summary_failed'

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers;
@@ -125,6 +126,8 @@ pub(crate) struct EngineShared {
     scripted: Arc<ScriptedProvider>,
     /// `None` once the engine was shut down.
     sessions: Mutex<Option<Vec<Weak<Shared>>>>,
+    /// Fires when it is; ends the calls of its toolboxes.
+    closing: CancellationToken,
 }
 
 impl Engine {
@@ -160,6 +163,7 @@ impl Engine {
             tools: Mutex::new(tools::builtin()),
             scripted,
             sessions: Mutex::new(Some(Vec::new())),
+            closing: CancellationToken::new(),
         };
         Ok(Engine { inner: Arc::new(Inner { shared: Arc::new(shared), runtime: Mutex::new(Some(runtime)) }) })
     }
@@ -215,11 +219,13 @@ impl Engine {
         put_tool(&mut lock(&self.shared().tools), tool);
     }
 
-    /// The engine's tools in a directory, without a session. They run on the engine's threads, with its operations.
+    /// The engine's tools in a directory, without a session. They run on the engine's threads, with its operations, and
+    /// its calls end with the engine.
     pub fn toolbox(&self, cwd: impl Into<PathBuf>) -> Toolbox {
         let shared = self.shared();
         let tools = lock(&shared.tools).clone();
-        Toolbox::on(shared.handle.clone(), None, cwd.into(), shared.options.operations.clone(), tools)
+        let operations = shared.options.operations.clone();
+        Toolbox::on(shared.handle.clone(), None, cwd.into(), operations, tools).until(shared.closing.clone())
     }
 
     /// Makes a new session (S289). Its file appears with the first message.
@@ -375,6 +381,7 @@ impl EngineShared {
 
     /// Tells every session to end and takes no new ones.
     fn close(&self) -> Vec<Arc<Shared>> {
+        self.closing.cancel();
         let sessions = lock(&self.sessions).take().unwrap_or_default();
         let sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
         sessions.iter().for_each(|session| session.close.cancel());

@@ -87,6 +87,8 @@ codes! {
     NoCredentials = 43, "no_credentials";
     /// No tool with that name is known.
     UnknownTool = 50, "unknown_tool";
+    /// A tool failed; the message is what it said.
+    ToolFailed = 51, "tool_failed";
     /// There is nothing to compact.
     NothingToCompact = 60, "nothing_to_compact";
     /// The path already ends with a compaction.

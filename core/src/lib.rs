@@ -8,6 +8,7 @@ pub mod agent;
 pub mod engine;
 mod engine_models;
 pub mod error;
+pub mod host;
 pub mod json;
 pub mod message;
 pub mod providers;

@@ -33,6 +33,13 @@ int main(int argc, char **argv) try {
   std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.branch() << "\nother:  "
             << session.branch(first) << "\nfork:   " << fork.path() << "\n";
 
+  // The tools as functions, and one of the program's own.
+  branchline::Tool clock = engine.tool(R"({"name":"clock","description":"The time."})",
+                                       [](branchline::Request request) { request.complete("\"tea time\""); });
+  branchline::Toolbox tools = engine.toolbox(directory);
+  tools.add(clock);
+  std::cout << "\nls:    " << tools.call("ls", R"({"limit":3})") << "\nclock: " << tools.call("clock") << "\n";
+
   try {
     engine.open_session(session.path()); // it is open here already
   } catch (const branchline::Error &error) {

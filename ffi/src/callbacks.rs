@@ -1,7 +1,8 @@
 //! `branchline_callbacks`: the functions of a host that the library calls.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Failure;
 use crate::event::branchline_event;
@@ -80,11 +81,19 @@ impl Drop for Callbacks {
 }
 
 thread_local! {
-    /// The session whose callback this thread is in.
+    /// What this thread is in a callback of: a session, a tool or a call, by its key.
     static INSIDE: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The id of the session whose tool call this thread is asked to do.
+    static SERVED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs something of a host as a callback of a session.
+/// A number for something that has callbacks.
+pub(crate) fn next_key() -> u64 {
+    static KEYS: AtomicU64 = AtomicU64::new(0);
+    KEYS.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Runs something of a host as a callback of what has this key.
 pub(crate) fn inside<T>(session: u64, callback: impl FnOnce() -> T) -> T {
     let before = INSIDE.replace(Some(session));
     let value = callback();
@@ -92,7 +101,20 @@ pub(crate) fn inside<T>(session: u64, callback: impl FnOnce() -> T) -> T {
     value
 }
 
-/// The session whose callback the calling thread is in.
+/// Runs a host's tool for a session.
+pub(crate) fn serving<T>(session_id: String, callback: impl FnOnce() -> T) -> T {
+    let before = SERVED.replace((!session_id.is_empty()).then_some(session_id));
+    let value = callback();
+    SERVED.replace(before);
+    value
+}
+
+/// Whether the calling thread is in the callback of a tool that this session called.
+pub(crate) fn serves(session_id: &str) -> bool {
+    SERVED.with_borrow(|served| served.as_deref() == Some(session_id))
+}
+
+/// What the calling thread is in a callback of.
 pub(crate) fn current() -> Option<u64> {
     INSIDE.get()
 }

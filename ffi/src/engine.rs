@@ -11,11 +11,11 @@ use crate::block_on::{Deadline, block_on};
 use crate::boundary::{export, silence_panics};
 use crate::callbacks;
 use crate::error::{Failure, branchline_error};
+use crate::finished::Threads;
 use crate::handle::{self, Handle, Object, Table};
 use crate::input;
 use crate::options::{self, branchline_engine_options, branchline_list_options};
 use crate::status::branchline_status;
-use crate::subscription::Threads;
 use crate::{json, output};
 
 /// What a host creates first: worker threads, models and tools. Two engines can live in one process.
@@ -25,7 +25,7 @@ pub struct branchline_engine {
 
 pub(crate) struct EngineObject {
     pub(crate) core: Engine,
-    /// Threads that run callbacks of its sessions.
+    /// Threads that run callbacks: of its sessions, tools and calls.
     pub(crate) threads: Arc<Threads>,
 }
 
@@ -43,10 +43,18 @@ impl Object for EngineObject {
 /// How long freeing may take: as long as an engine's sessions get to store what they have.
 pub(crate) const FREE_LIMIT: Duration = Duration::from_secs(5);
 
+impl Drop for EngineObject {
+    /// The host let go of the engine inside a callback: nobody waits, but everything ends.
+    fn drop(&mut self) {
+        self.threads.stop();
+    }
+}
+
 impl EngineObject {
     /// Ends everything and waits for it. Never from inside a callback, which it would wait for.
     fn end(&self, deadline: Deadline) -> Result<(), Failure> {
         self.core.shutdown_blocking(deadline.left())?;
+        self.threads.stop();
         match self.threads.join(deadline) {
             true => Ok(()),
             false => Err(branchline_status::TIMEOUT.into()),

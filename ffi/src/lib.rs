@@ -12,17 +12,20 @@
 
 mod block_on;
 mod boundary;
+mod call;
 mod callbacks;
 mod engine;
 mod error;
 mod event;
 mod events;
+mod finished;
 mod fork_guard;
 mod handle;
 mod input;
 mod json;
 mod options;
 mod output;
+mod request;
 mod session;
 mod session_append;
 mod session_run;
@@ -30,4 +33,6 @@ mod session_tree;
 mod status;
 mod string;
 mod subscription;
+mod tool;
+mod toolbox;
 mod version;

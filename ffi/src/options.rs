@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use crate::error::Failure;
 use crate::input::{self, Versioned, invalid};
+use crate::tool::{self, branchline_tool};
 
 /// Settings of an engine. Start from `BRANCHLINE_ENGINE_OPTIONS_INIT`; all strings are copied.
 #[repr(C)]
@@ -69,6 +70,21 @@ pub struct branchline_session_options {
     pub read_only: u32,
     /// 0.
     pub reserved: u32,
+    /// Tools of this session alone, besides those of its engine, or NULL. They are borrowed; the session keeps what it
+    /// needs. To make them active where `tools` is not NULL, name them there.
+    pub custom_tools: *const *mut branchline_tool,
+    /// How many there are.
+    pub custom_tool_count: usize,
+}
+
+/// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct branchline_toolbox_options {
+    /// `sizeof(branchline_toolbox_options)`.
+    pub struct_size: usize,
+    /// Working directory: tools run here; NULL is ".".
+    pub cwd: *const c_char,
 }
 
 /// What a prompt does when a run is active.
@@ -145,7 +161,7 @@ macro_rules! versioned {
 
 versioned! {
     branchline_engine_options branchline_session_options branchline_prompt_options branchline_events_options
-    branchline_navigate_options branchline_list_options
+    branchline_navigate_options branchline_list_options branchline_toolbox_options
 }
 
 fn unused(reserved: u32) -> Result<(), Failure> {
@@ -199,6 +215,7 @@ pub(crate) unsafe fn session(
         out.tools = input::texts(options.tools, options.tool_count, "tools")?;
         out.system_prompt = owned(options.system_prompt, "system_prompt")?;
         out.read_only = options.read_only != 0;
+        out.custom_tools = tool::list(options.custom_tools, options.custom_tool_count)?;
         out.durability = match options.durability {
             BRANCHLINE_DURABILITY_NONE => Durability::None,
             BRANCHLINE_DURABILITY_TURN => Durability::Turn,
@@ -207,6 +224,13 @@ pub(crate) unsafe fn session(
         };
     }
     Ok(out)
+}
+
+/// The working directory of a toolbox.
+pub(crate) unsafe fn toolbox(options: *const branchline_toolbox_options) -> Result<PathBuf, Failure> {
+    // SAFETY: as the header demands.
+    let cwd = unsafe { input::read(options)?.and_then(|options| input::optional_path(options.cwd)) };
+    Ok(cwd.unwrap_or_else(|| PathBuf::from(".")))
 }
 
 pub(crate) unsafe fn prompt(options: *const branchline_prompt_options) -> Result<PromptOptions, Failure> {

@@ -2,7 +2,6 @@
 //! `session_tree` and `session_append`.
 
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use branchline_core::Session;
@@ -12,11 +11,12 @@ use crate::boundary::export;
 use crate::callbacks::{self, Callbacks, branchline_callbacks};
 use crate::engine::{EngineObject, FREE_LIMIT, branchline_engine};
 use crate::error::{Failure, branchline_error};
+use crate::finished::Threads;
 use crate::handle::{self, Handle, Object, Table};
 use crate::input::invalid;
 use crate::options::{self, branchline_session_options};
 use crate::status::branchline_status;
-use crate::subscription::{self, Subscription, SubscriptionObject, Threads, Turns, branchline_subscription};
+use crate::subscription::{self, Subscription, SubscriptionObject, Turns, branchline_subscription};
 use crate::{input, json, output};
 
 /// A live session: one cursor over one session tree, with its model, tools, queues and agent loop.
@@ -53,8 +53,7 @@ impl Drop for SessionObject {
 
 impl SessionObject {
     fn new(core: Session, threads: Arc<Threads>) -> Result<Handle<SessionObject>, Failure> {
-        static KEYS: AtomicU64 = AtomicU64::new(0);
-        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        let key = callbacks::next_key();
         Handle::new(SessionObject { core, key, turns: Turns::default(), subscriptions: Mutex::default(), threads })
     }
 

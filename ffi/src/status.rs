@@ -72,6 +72,8 @@ pub enum branchline_status {
     NO_CREDENTIALS = 43,
     /// No tool with that name is known.
     UNKNOWN_TOOL = 50,
+    /// A tool failed; the message is what it said.
+    TOOL_FAILED = 51,
     /// There is nothing to compact.
     NOTHING_TO_COMPACT = 60,
     /// The path already ends with a compaction.
@@ -122,6 +124,7 @@ impl Status {
             ErrorCode::ProviderFailed => Status::PROVIDER_FAILED,
             ErrorCode::NoCredentials => Status::NO_CREDENTIALS,
             ErrorCode::UnknownTool => Status::UNKNOWN_TOOL,
+            ErrorCode::ToolFailed => Status::TOOL_FAILED,
             ErrorCode::NothingToCompact => Status::NOTHING_TO_COMPACT,
             ErrorCode::AlreadyCompacted => Status::ALREADY_COMPACTED,
             ErrorCode::SummaryFailed => Status::SUMMARY_FAILED,

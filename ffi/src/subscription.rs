@@ -6,7 +6,6 @@
 //! while holding anything: unsubscribing from inside it, or freeing the session, only marks the end.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use branchline_core::{Event, Events};
@@ -16,6 +15,7 @@ use crate::boundary::export;
 use crate::callbacks::{self, Callbacks};
 use crate::error::Failure;
 use crate::event::EventObject;
+use crate::finished::{self, Threads, Worker};
 use crate::handle::{self, Handle, Object, Table};
 use crate::status::branchline_status;
 
@@ -139,36 +139,14 @@ pub(crate) fn start(
         callbacks::inside(session, || drop(callbacks));
         drop(turn);
     };
-    let spawned = std::thread::Builder::new().name("branchline-call".into()).spawn(work);
-    let thread = spawned.map_err(|error| {
-        Failure::new(branchline_status::INTERNAL, format!("cannot start a thread for callbacks: {error}"))
-    })?;
+    let thread = finished::spawn(work)?;
     threads.add(subscription.clone(), thread);
     Ok(subscription)
 }
 
-/// The threads of an engine's subscriptions, to wait for them at its end.
-#[derive(Default)]
-pub(crate) struct Threads(Mutex<Vec<(Arc<Subscription>, JoinHandle<()>)>>);
-
-impl Threads {
-    fn add(&self, subscription: Arc<Subscription>, thread: JoinHandle<()>) {
-        let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|(_, thread)| !thread.is_finished());
-        threads.push((subscription, thread));
-    }
-
-    /// Waits until all have ended. False when the time ran out. Must not be called by one of them.
-    pub(crate) fn join(&self, deadline: Deadline) -> bool {
-        loop {
-            let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some((subscription, thread)) = next else { return true };
-            if !subscription.wait(subscription.gate(), deadline, |gate| gate.finished) {
-                self.add(subscription, thread);
-                return false;
-            }
-            let _ = thread.join();
-        }
+impl Worker for Subscription {
+    fn wait_finished(&self, deadline: Deadline) -> bool {
+        self.wait(self.gate(), deadline, |gate| gate.finished)
     }
 }
 

@@ -58,6 +58,8 @@ void test_tree(void);
 void test_events(void);
 void test_callbacks(void);
 void test_reentry(void);
+void test_toolbox(void);
+void test_tools(void);
 void test_process(void);
 
 #endif

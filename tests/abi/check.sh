@@ -21,16 +21,19 @@ cat > "$out/unit.inc" << 'END'
 #include <branchline.h>
 #include <branchline.h>
 END
-for macro in ENGINE SESSION PROMPT EVENTS NAVIGATE LIST; do
+for macro in ENGINE SESSION PROMPT EVENTS NAVIGATE LIST TOOLBOX; do
   type=$(echo "$macro" | tr '[:upper:]' '[:lower:]')
   echo "static const branchline_${type}_options ${type}_options = BRANCHLINE_${macro}_OPTIONS_INIT;"
 done >> "$out/unit.inc"
 cat >> "$out/unit.inc" << 'END'
 static const branchline_callbacks callbacks = BRANCHLINE_CALLBACKS_INIT;
+static const branchline_tool_callbacks tool_callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+static const branchline_call_callbacks call_callbacks = BRANCHLINE_CALL_CALLBACKS_INIT;
 static size_t sizes(void)
 {
   return engine_options.struct_size + session_options.struct_size + prompt_options.struct_size +
-         events_options.struct_size + navigate_options.struct_size + list_options.struct_size + callbacks.struct_size;
+         events_options.struct_size + navigate_options.struct_size + list_options.struct_size + callbacks.struct_size +
+         toolbox_options.struct_size + tool_callbacks.struct_size + call_callbacks.struct_size;
 }
 END
 matrix() { # compiler, standard, suffix, extra include

@@ -10,6 +10,7 @@ int main(int argc, char **argv)
     { "basics", test_basics },       { "handles", test_handles }, { "input", test_input },
     { "sessions", test_sessions },   { "tree", test_tree },       { "events", test_events },
     { "callbacks", test_callbacks }, { "reentry", test_reentry }, { "process", test_process },
+    { "toolbox", test_toolbox },     { "tools", test_tools },
   };
   size_t n;
   int i;

@@ -21,9 +21,10 @@ trap 'rm -rf "$ABI_TEST_DIR"' EXIT
 status=0
 "$out/tests" "$@" > "$out/plain.txt" || status=$?
 if command -v valgrind > /dev/null; then
-  valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible \
-    --show-leak-kinds=definite,indirect,possible --child-silent-after-fork=yes --fair-sched=yes \
-    "$out/tests" "$@" > "$out/valgrind.txt" || status=$?
+  # Deep stacks, for the suppressions to be told by whom a block was made.
+  valgrind --quiet --suppressions=tests/abi/valgrind.supp --num-callers=200 --error-exitcode=99 --leak-check=full \
+    --errors-for-leak-kinds=definite,indirect,possible --show-leak-kinds=definite,indirect,possible --child-silent-after-fork=yes \
+    --fair-sched=yes "$out/tests" "$@" > "$out/valgrind.txt" || status=$?
   echo "valgrind: $(tail -n 1 "$out/valgrind.txt")"
 else
   echo "valgrind is not installed: memory was not checked"

@@ -11,6 +11,7 @@ use crate::error::{self, IntoPyResult};
 use crate::owned::Owned;
 use crate::pending::Pending;
 use crate::session::Session;
+use crate::tools::{PythonTool, Toolbox};
 
 /// `branchline::Engine`.
 #[pyclass(frozen, module = "branchline._branchline")]
@@ -45,10 +46,16 @@ struct Keywords {
     durability: Option<String>,
     #[pyo3(default)]
     read_only: bool,
+    #[pyo3(default)]
+    custom_tools: Vec<Py<PythonTool>>,
+    /// What must live as long as the session: the functions behind its tools.
+    #[pyo3(default)]
+    keep: Option<Py<PyAny>>,
 }
 
 impl Keywords {
-    fn options(self, py: Python<'_>) -> PyResult<SessionOptions> {
+    /// What is to be kept, and the options.
+    fn options(self, py: Python<'_>) -> PyResult<(Option<Py<PyAny>>, SessionOptions)> {
         let mut options = SessionOptions::new(self.cwd);
         options.session_dir = self.session_dir;
         options.in_memory = self.in_memory;
@@ -66,7 +73,10 @@ impl Keywords {
             Some(_) => return Err(error::invalid(py, "durability is \"none\", \"turn\" or \"entry\"")),
         };
         options.read_only = self.read_only;
-        Ok(options)
+        for tool in self.custom_tools {
+            options.custom_tools.push(tool.get().get(py)?);
+        }
+        Ok((self.keep, options))
     }
 }
 
@@ -103,20 +113,20 @@ impl Engine {
 
     fn create_session(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
-        let options = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.create_session(options).await?, engine)) }))
+        let (keep, options) = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.create_session(options).await?, engine)) }, keep))
     }
 
     fn open_session(&self, py: Python<'_>, path: PathBuf, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
-        let options = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.open_session(path, options).await?, engine)) }))
+        let (keep, options) = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.open_session(path, options).await?, engine)) }, keep))
     }
 
     fn continue_recent(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
-        let options = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.continue_recent(options).await?, engine)) }))
+        let (keep, options) = keywords.options(py)?;
+        Ok(self::session(async move { Ok((engine.continue_recent(options).await?, engine)) }, keep))
     }
 
     /// Sessions as tuples `(path, id, cwd, name, parent, created, modified, messages, first message)`; times in
@@ -133,6 +143,16 @@ impl Engine {
         }))
     }
 
+    /// Adds a tool for the sessions and toolboxes made from now on.
+    fn add_tool(&self, py: Python<'_>, tool: &PythonTool) -> PyResult<()> {
+        self.engine.get(py)?.add_tool(tool.get(py)?);
+        Ok(())
+    }
+
+    fn toolbox(&self, py: Python<'_>, cwd: PathBuf) -> PyResult<Toolbox> {
+        Ok(Toolbox::new(self.engine.get(py)?.clone(), cwd))
+    }
+
     /// Aborts and closes every session and waits until their files are released.
     fn shutdown(&self, py: Python<'_>) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
@@ -146,8 +166,9 @@ impl Engine {
 /// A call that gives a session. Sessions do not keep their engine alive, so their Python objects do.
 pub(crate) fn session(
     future: impl Future<Output = branchline::Result<(branchline::Session, branchline::Engine)>> + Send + 'static,
+    keep: Option<Py<PyAny>>,
 ) -> Pending {
-    Pending::new(future, |py, (session, engine)| Ok(Bound::new(py, Session::new(session, engine))?.into_any()))
+    Pending::new(future, |py, (session, engine)| Ok(Bound::new(py, Session::new(session, engine, keep))?.into_any()))
 }
 
 fn info(py: Python<'_>, session: SessionInfo) -> PyResult<Bound<'_, PyAny>> {

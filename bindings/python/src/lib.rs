@@ -16,6 +16,7 @@ mod owned;
 mod pending;
 mod run;
 mod session;
+mod tools;
 mod tree;
 
 /// The native half of `branchline`; use the package instead.
@@ -33,6 +34,8 @@ mod _branchline {
     use crate::run::{Events, Run};
     #[pymodule_export]
     use crate::session::Session;
+    #[pymodule_export]
+    use crate::tools::{PythonTool, Request, Requests, ToolCall, Toolbox};
     #[pymodule_export]
     use crate::tree::{Branch, Entries, Structure, Tree};
 

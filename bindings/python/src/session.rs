@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use branchline::{ForkPosition, NavigateOptions, PromptOptions, SubscribeOptions, WhenRunning, json};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
@@ -18,11 +19,13 @@ use crate::tree::Tree;
 #[pyclass(frozen, module = "branchline._branchline")]
 pub(crate) struct Session {
     owned: Owned<(branchline::Session, branchline::Engine)>,
+    /// The functions behind its tools, which live as long as it.
+    keep: Option<Py<PyAny>>,
 }
 
 impl Session {
-    pub(crate) fn new(session: branchline::Session, engine: branchline::Engine) -> Session {
-        Session { owned: Owned::new((session, engine)) }
+    pub(crate) fn new(session: branchline::Session, engine: branchline::Engine, keep: Option<Py<PyAny>>) -> Session {
+        Session { owned: Owned::new((session, engine)), keep }
     }
 
     fn get(&self, py: Python<'_>) -> PyResult<&branchline::Session> {
@@ -45,6 +48,11 @@ fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
 
 #[pymethods]
 impl Session {
+    /// A tool may refer to its session: the garbage collector has to see that.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.keep)
+    }
+
     fn id(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.get(py)?.id())
     }
@@ -175,15 +183,17 @@ impl Session {
             _ => return Err(error::invalid(py, "position is \"before\" or \"at\"")),
         };
         let (session, engine) = self.owned.get(py)?.clone();
+        let keep = self.keep.as_ref().map(|keep| keep.clone_ref(py));
         Ok(Pending::new(async move { session.fork(&entry_id, position).await }, |py, fork| {
-            let session = Bound::new(py, Session::new(fork.session, engine))?;
+            let session = Bound::new(py, Session::new(fork.session, engine, keep))?;
             Ok((session, fork.editor_text).into_pyobject(py)?.into_any())
         }))
     }
 
     fn clone(&self, py: Python<'_>) -> PyResult<Pending> {
         let (session, engine) = self.owned.get(py)?.clone();
-        Ok(engine::session(async move { Ok((session.clone_session().await?, engine)) }))
+        let keep = self.keep.as_ref().map(|keep| keep.clone_ref(py));
+        Ok(engine::session(async move { Ok((session.clone_session().await?, engine)) }, keep))
     }
 
     /// The result is the id of the label entry.

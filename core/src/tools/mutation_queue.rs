@@ -132,6 +132,9 @@ impl Drop for Turn {
             // It was given a place meanwhile.
             None => queues.known.retain(|_, queue| !mine(queue)),
         }
+        if queues.known.is_empty() {
+            queues.known.shrink_to_fit(); // an idle process keeps nothing
+        }
     }
 }
 

@@ -38,6 +38,8 @@ struct Shared {
     operations: Operations,
     tools: RwLock<BTreeMap<String, Arc<dyn Tool>>>,
     handle: Handle,
+    /// Fires when the engine it runs on ends.
+    closing: CancellationToken,
     /// Its own threads, unless it runs on an engine's.
     runtime: Option<Runtime>,
 }
@@ -83,7 +85,21 @@ impl Toolbox {
     ) -> Toolbox {
         let cwd = std::path::absolute(&cwd).unwrap_or(cwd);
         let tools = tools.into_iter().map(|tool| (tool.definition().name.clone(), tool)).collect();
-        Toolbox { shared: Arc::new(Shared { cwd, operations, tools: RwLock::new(tools), handle, runtime }) }
+        let (tools, closing) = (RwLock::new(tools), CancellationToken::new());
+        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, handle, closing, runtime }) }
+    }
+
+    /// Ends its calls when `closing` fires. Only for one that was just made.
+    pub(crate) fn until(mut self, closing: CancellationToken) -> Toolbox {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.closing = closing;
+        }
+        self
+    }
+
+    /// Whether the engine it runs on was shut down: all calls fail.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closing.is_cancelled()
     }
 
     /// Adds a tool, replacing one of the same name.
@@ -107,7 +123,7 @@ impl Toolbox {
 
     /// Prepares a call whose progress is of interest. It runs while the [`PendingCall`] is asked for something.
     pub fn start(&self, name: &str, arguments: Value) -> PendingCall {
-        let cancel = CancellationToken::new();
+        let cancel = self.shared.closing.child_token();
         let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
         let progress = Progress { call: 0, sender };
         let running = self.clone().run(name.to_owned(), arguments, cancel.clone(), progress);
@@ -116,11 +132,15 @@ impl Toolbox {
     }
 
     async fn run(self, name: String, arguments: Value, cancel: CancellationToken, progress: Progress) -> ToolResult {
-        let grace = async {
+        // Caught: when the engine ends meanwhile there are no timers any more.
+        let grace = AssertUnwindSafe(async {
             cancel.cancelled().await;
             tokio::time::sleep(GRACE).await;
-        };
+        });
         let accepted = || {
+            if self.is_closed() {
+                return Err(ToolError::new("The engine of this toolbox was shut down; make another."));
+            }
             if cancel.is_cancelled() {
                 return Err(ToolError::aborted());
             }
@@ -141,7 +161,7 @@ impl Toolbox {
                     ended = AssertUnwindSafe(execute(tool, call)).catch_unwind() => ended.unwrap_or_else(|_| {
                         Err(ToolError::new("The tool failed inside the program that provides it."))
                     }),
-                    () = grace => Err(ToolError::aborted()),
+                    _ = grace.catch_unwind() => Err(ToolError::aborted()),
                 }
             }
         };

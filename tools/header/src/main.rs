@@ -22,6 +22,10 @@ const SOURCES: &[&str] = &[
     "event",
     "session_tree",
     "session_append",
+    "tool",
+    "request",
+    "toolbox",
+    "call",
     "boundary",
 ];
 

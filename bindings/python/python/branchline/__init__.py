@@ -17,7 +17,7 @@ error derives from ``branchline.Error``.
 from . import aio, errors
 from ._branchline import __version__
 from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
-from .errors import Error
+from .errors import Error, ToolError
 from .events import (
     AgentEnd,
     AgentSettled,
@@ -42,6 +42,8 @@ from .events import (
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .run import Cost, Events, Run, RunResult, Usage
 from .session import Engine, Session, list_sessions
+from .toolbox import Toolbox
+from .tools import Tool, ToolContext, ToolResult, tool
 from .tree import Branch, Context, Diagnostic, Entry, Node, Tree
 
 __all__ = [
@@ -77,10 +79,15 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ThinkingLevelChanged",
+    "Tool",
     "ToolCallDelta",
+    "ToolContext",
+    "ToolError",
     "ToolExecutionEnd",
     "ToolExecutionStart",
     "ToolExecutionUpdate",
+    "ToolResult",
+    "Toolbox",
     "Tree",
     "TurnEnd",
     "TurnStart",
@@ -89,4 +96,5 @@ __all__ = [
     "aio",
     "errors",
     "list_sessions",
+    "tool",
 ]

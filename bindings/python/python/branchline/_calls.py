@@ -23,6 +23,15 @@ _LOOK_INTERVAL = 0.01
 """Seconds between two looks in loops that cannot be woken: not felt by people, and cheap."""
 
 
+_blocked: Dict[int, int] = {}
+"""How many waits each thread is in; more than one when a signal handler waits too."""
+
+
+def is_blocked(thread: int) -> bool:
+    """Whether a thread waits for something of ours, and with it the event loop that it may run."""
+    return thread in _blocked
+
+
 class Call(Generic[T]):
     """A call under way. Wait for it once, one way or the other."""
 
@@ -38,7 +47,15 @@ class Call(Generic[T]):
 
     def wait(self, timeout: Optional[float] = None) -> T:
         """Blocks until the result is there. Ctrl-C ends the wait."""
-        return self._finish(self._pending.wait(timeout))
+        thread = threading.get_ident()
+        _blocked[thread] = _blocked.get(thread, 0) + 1
+        try:
+            value = self._pending.wait(timeout)
+        finally:
+            _blocked[thread] -= 1
+            if not _blocked[thread]:
+                del _blocked[thread]
+        return self._finish(value)
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._drive().__await__()

@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
+from . import _serve
 from ._calls import Call
 from .errors import Error, InvalidArgumentError
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, keywords
 from .run import Events, Run
+from .tools import Tool
 from .tree import Tree
 
 Script = Union[str, Sequence[JsonObject], JsonObject]
@@ -130,6 +132,7 @@ class EngineCore:
         choose none.
         """
         self._native = native.Engine(worker_threads, agent_dir, default_model)
+        self._bindings: List[_serve.Binding] = []
         _engines.add(self)
 
     def add_scripted_model(self, name: str, script: Script) -> ScriptControl:
@@ -137,19 +140,40 @@ class EngineCore:
         text = script if isinstance(script, str) else _json(script)
         return ScriptControl(self._native.add_scripted_model(name, text))
 
+    _in_loop = False
+
+    def add_tool(self, tool: Any) -> None:
+        """Adds a tool (``@branchline.tool``, or a plain function) for the sessions and toolboxes made from now on."""
+        binding = _serve.bind(tool, in_loop=self._in_loop)
+        self._native.add_tool(binding.native)
+        self._bindings.append(binding)
+
     @property
     def models(self) -> List[str]:
         """The names of all models, ``provider/model``."""
         return self._native.models()
 
-    def _create(self, cwd: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
-        return Call(self._native.create_session(keywords(CreateOptions, options, cwd)))
+    def _keywords(self, given: Dict[str, Any], in_loop: bool) -> Dict[str, Any]:
+        """Keywords with the tools that are functions, which the session keeps alive."""
+        own: List[_serve.Binding] = []
+        if "tools" in given:
+            given["tools"], own = _serve.split(given["tools"], in_loop=in_loop)
+        given["custom_tools"] = [binding.native for binding in own]
+        given["keep"] = [*self._bindings, *own]
+        return given
 
-    def _open(self, path: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
-        return Call(self._native.open_session(path, keywords(OpenOptions, options)))
+    def _create(
+        self, cwd: PathLike, options: Mapping[str, Any], in_loop: bool = False
+    ) -> Call[native.Session]:
+        return Call(self._native.create_session(self._keywords(keywords(CreateOptions, options, cwd), in_loop)))
 
-    def _continue_recent(self, cwd: PathLike, options: Mapping[str, Any]) -> Call[native.Session]:
-        return Call(self._native.continue_recent(keywords(SessionOptions, options, cwd)))
+    def _open(self, path: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:
+        return Call(self._native.open_session(path, self._keywords(keywords(OpenOptions, options), in_loop)))
+
+    def _continue_recent(
+        self, cwd: PathLike, options: Mapping[str, Any], in_loop: bool = False
+    ) -> Call[native.Session]:
+        return Call(self._native.continue_recent(self._keywords(keywords(SessionOptions, options, cwd), in_loop)))
 
     def _list_sessions(self, cwd: Optional[PathLike], session_dir: Optional[PathLike]) -> Call[List[SessionInfo]]:
         return Call(self._native.list_sessions(cwd, session_dir), _infos)
@@ -233,6 +257,7 @@ class SessionCore:
         return Call(self._native.abort())
 
     def _wait_idle(self) -> Call[None]:
+        _serve.refuse_to_wait_for(self.id)
         return Call(self._native.wait_idle())
 
     def _navigate(
@@ -264,8 +289,8 @@ class SessionCore:
     def _set_thinking_level(self, level: str) -> Call[None]:
         return Call(self._native.set_thinking_level(level))
 
-    def _set_tools(self, names: Sequence[str]) -> Call[None]:
-        return Call(self._native.set_tools(list(names)))
+    def _set_tools(self, names: Sequence[Union[str, Tool]]) -> Call[None]:
+        return Call(self._native.set_tools([name if isinstance(name, str) else name.name for name in names]))
 
     def _append_custom(self, custom_type: str, data: Any) -> Call[str]:
         return Call(self._native.append_custom(custom_type, None if data is None else _json(data)))

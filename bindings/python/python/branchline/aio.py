@@ -16,18 +16,23 @@ Cancelling a task that waits for a run aborts the run.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+import inspect
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import session as blocking
+from . import toolbox
+from ._calls import Call
 from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .run import RunResult
+from .toolbox import OnProgress, ToolboxCore, checked
+from .tools import Tool, ToolResult
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Engine", "Session", "list_sessions"]
+__all__ = ["Engine", "Session", "Toolbox", "list_sessions"]
 
 
 class Session(SessionCore):
@@ -38,21 +43,21 @@ class Session(SessionCore):
         cls, cwd: PathLike = ".", *, engine: Optional[EngineCore] = None, **options: Unpack[CreateOptions]
     ) -> Session:
         """Makes a new session. Its file appears with the first message."""
-        return cls(await (engine or default_engine())._create(cwd, options))
+        return cls(await (engine or default_engine())._create(cwd, options, in_loop=True))
 
     @classmethod
     async def open(
         cls, path: PathLike, *, engine: Optional[EngineCore] = None, **options: Unpack[OpenOptions]
     ) -> Session:
         """Opens a session file."""
-        return cls(await (engine or default_engine())._open(path, options))
+        return cls(await (engine or default_engine())._open(path, options, in_loop=True))
 
     @classmethod
     async def continue_recent(
         cls, cwd: PathLike = ".", *, engine: Optional[EngineCore] = None, **options: Unpack[SessionOptions]
     ) -> Session:
         """Opens the most recent session of a directory, or makes one."""
-        return cls(await (engine or default_engine())._continue_recent(cwd, options))
+        return cls(await (engine or default_engine())._continue_recent(cwd, options, in_loop=True))
 
     @property
     def sync(self) -> blocking.Session:
@@ -130,8 +135,8 @@ class Session(SessionCore):
         """Chooses the thinking level, as far as the model has it."""
         await self._set_thinking_level(level)
 
-    async def set_tools(self, names: Sequence[str]) -> None:
-        """Chooses the active tools."""
+    async def set_tools(self, names: Sequence[Union[str, Tool]]) -> None:
+        """Chooses the active tools, by name, of those the session knows."""
         await self._set_tools(names)
 
     async def append_custom(self, custom_type: str, data: Any = None) -> str:
@@ -156,19 +161,21 @@ class Session(SessionCore):
 
 
 class Engine(EngineCore):
-    """As ``branchline.Engine``, to be awaited."""
+    """As ``branchline.Engine``, to be awaited. Coroutines among its tools run in the loop in which they were added."""
+
+    _in_loop = True
 
     async def create_session(self, cwd: PathLike = ".", **options: Unpack[CreateOptions]) -> Session:
         """As ``Session.create``, in this engine."""
-        return Session(await self._create(cwd, options))
+        return Session(await self._create(cwd, options, in_loop=True))
 
     async def open_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
         """As ``Session.open``, in this engine."""
-        return Session(await self._open(path, options))
+        return Session(await self._open(path, options, in_loop=True))
 
     async def continue_recent(self, cwd: PathLike = ".", **options: Unpack[SessionOptions]) -> Session:
         """As ``Session.continue_recent``, in this engine."""
-        return Session(await self._continue_recent(cwd, options))
+        return Session(await self._continue_recent(cwd, options, in_loop=True))
 
     async def list_sessions(
         self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None
@@ -185,6 +192,124 @@ class Engine(EngineCore):
 
     async def __aexit__(self, *_exception: object) -> None:
         await self.close()
+
+
+class Toolbox(ToolboxCore):
+    """As ``branchline.Toolbox``, to be awaited.
+
+    Cancelling the task ends the tool. Coroutines among the tools run in the loop in which the toolbox was made.
+    ``on_progress`` may be a coroutine function.
+    """
+
+    _in_loop = True
+
+    async def call(
+        self,
+        name: Union[str, Tool],
+        arguments: Optional[Mapping[str, Any]] = None,
+        /,
+        *,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+        **keywords: Any,
+    ) -> ToolResult:
+        """Calls any tool by its name. Arguments are keywords, a mapping, or both."""
+        call = self._start(name, {**(arguments or {}), **keywords})
+        try:
+            while on_progress is not None:
+                text, over = await Call[Tuple[str, bool]](call.step())
+                if over:
+                    break
+                told = on_progress(ToolResult._from_json(text))
+                if inspect.isawaitable(told):
+                    await told
+            else:
+                text = await Call[str](call.result())
+        finally:
+            call.cancel()
+        return checked(ToolResult._from_json(text), check)
+
+    async def read(
+        self,
+        path: PathLike,
+        *,
+        offset: Optional[int] = None,
+        limit: Optional[int] = None,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Reads a text file, from line ``offset`` (from 1), at most ``limit`` lines; or an image."""
+        return await self.call("read", toolbox._read(path, offset, limit), on_progress=on_progress, check=check)
+
+    async def write(
+        self, path: PathLike, content: str, *, on_progress: Optional[OnProgress] = None, check: bool = True
+    ) -> ToolResult:
+        """Writes a whole file, and the directories it needs."""
+        return await self.call("write", {"path": toolbox._path(path), "content": content}, on_progress=on_progress, check=check)
+
+    async def edit(
+        self,
+        path: PathLike,
+        edits: Sequence[toolbox.Edit],
+        *,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Replaces pieces of a file, each of which must be in it once: ``[(old, new), …]``. All or none."""
+        return await self.call("edit", toolbox._edits(path, edits), on_progress=on_progress, check=check)
+
+    async def bash(
+        self,
+        command: str,
+        *,
+        timeout: Optional[float] = None,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Runs a command in a shell, at most ``timeout`` seconds. A code other than 0 is a failure."""
+        arguments = toolbox._arguments(command=command, timeout=timeout)
+        return await self.call("bash", arguments, on_progress=on_progress, check=check)
+
+    async def ls(
+        self,
+        path: Optional[PathLike] = None,
+        *,
+        limit: Optional[int] = None,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Lists a directory, sorted as people sort; directories end with ``/``."""
+        return await self.call("ls", toolbox._arguments(path=toolbox._path(path), limit=limit), on_progress=on_progress, check=check)
+
+    async def find(
+        self,
+        pattern: str,
+        *,
+        path: Optional[PathLike] = None,
+        limit: Optional[int] = None,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Finds files by a glob: ``*.py`` at any depth, ``src/**/*.py`` from the directory."""
+        arguments = toolbox._arguments(pattern=pattern, path=toolbox._path(path), limit=limit)
+        return await self.call("find", arguments, on_progress=on_progress, check=check)
+
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        path: Optional[PathLike] = None,
+        glob: Optional[str] = None,
+        ignore_case: bool = False,
+        literal: bool = False,
+        context: Optional[int] = None,
+        limit: Optional[int] = None,
+        on_progress: Optional[OnProgress] = None,
+        check: bool = True,
+    ) -> ToolResult:
+        """Searches files for a regular expression, or with ``literal`` for a text. Lines are ``path:line: text``."""
+        arguments = toolbox._grep(pattern, path, glob, ignore_case, literal, context, limit)
+        return await self.call("grep", arguments, on_progress=on_progress, check=check)
 
 
 async def list_sessions(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from pathlib import Path
-from typing import ClassVar, Dict, Optional, Type
+from typing import Any, ClassVar, Dict, Optional, Type
 
 
 class Error(Exception):
@@ -222,6 +222,15 @@ class UnknownToolError(Error, LookupError):
     """No tool with that name is known."""
 
     code = "unknown_tool"
+
+
+class ToolError(Error):
+    """A tool failed. ``str(error)`` is what it said, ``error.result`` is all of its result."""
+
+    code = "tool_failed"
+
+    result: Any = None
+    """The ``branchline.ToolResult``; None when a tool of yours raised this."""
 
 
 class NothingToCompactError(Error):

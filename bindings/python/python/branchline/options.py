@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Sequence, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence, TypedDict, Union
 
 from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing import Literal
+
+    from .tools import Tool
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -20,8 +22,8 @@ class SessionOptions(TypedDict, total=False):
     """``provider/model``."""
     thinking_level: str
     """``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``, as far as the model has it."""
-    tools: Sequence[str]
-    """Names of the active tools."""
+    tools: Sequence[Union[str, Tool, Callable[..., Any]]]
+    """The active tools: names of built-in ones, and tools of your own (see ``tool``)."""
     system_prompt: str
     """Replaces the built-in one."""
     session_dir: PathLike
@@ -59,7 +61,7 @@ def keywords(kind: Any, options: Mapping[str, Any], cwd: PathLike = "") -> Dict[
         raise TypeError(f"unknown keywords: {', '.join(sorted(unknown))}")
     given = {"cwd": cwd, **{name: value for name, value in options.items() if value is not None}}
     if isinstance(given.get("tools"), str):
-        raise InvalidArgumentError("tools is a list of names")
+        raise InvalidArgumentError("tools is a list of names and functions")
     if "tools" in given:
         given["tools"] = list(given["tools"])
     if "parent_session" in given:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
 from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .run import RunResult
+from .tools import Tool
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,7 +30,7 @@ class Session(SessionCore):
     ) -> Session:
         """Makes a new session. Its file appears with the first message.
 
-        Keywords: ``model`` (``provider/model``), ``thinking_level``, ``tools`` (names), ``system_prompt``,
+        Keywords: ``model`` (``provider/model``), ``thinking_level``, ``tools`` (names and functions), ``system_prompt``,
         ``in_memory``, ``session_dir``, ``id``, ``name``, ``parent_session``, ``durability``: see ``CreateOptions``.
         """
         return cls((engine or default_engine())._create(cwd, options).wait())
@@ -139,8 +140,8 @@ class Session(SessionCore):
         """Chooses the thinking level, as far as the model has it."""
         self._set_thinking_level(level).wait()
 
-    def set_tools(self, names: Sequence[str]) -> None:
-        """Chooses the active tools."""
+    def set_tools(self, names: Sequence[Union[str, Tool]]) -> None:
+        """Chooses the active tools, by name, of those the session knows."""
         self._set_tools(names).wait()
 
     def append_custom(self, custom_type: str, data: Any = None) -> str:

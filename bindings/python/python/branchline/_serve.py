@@ -1,0 +1,248 @@
+"""Runs tools that are Python functions, for whoever calls them.
+
+The engine puts calls into a queue and never enters Python. One Python thread takes them: a plain function runs on a thread
+of its own, a coroutine in an event loop. So whoever waits for the result (the main thread in ``session.run``, a loop in
+``await``, another tool) waits with the interpreter released and holds nothing that the tool could need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import inspect
+import itertools
+import logging
+import os
+import threading
+import weakref
+from contextvars import ContextVar
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+from . import _branchline as native
+from . import _calls
+from .errors import Error, WouldDeadlockError
+from .tools import Tool, ToolContext, as_tool, failure, to_json
+
+_log = logging.getLogger("branchline")
+_log.addHandler(logging.NullHandler())  # silent, unless the program wants to hear
+
+_EXIT_GRACE = 1.0
+"""Seconds for the thread to end when the interpreter does."""
+
+_served: ContextVar[str] = ContextVar("branchline_served", default="")
+"""The session whose tool call this thread or task is doing."""
+
+
+class Binding:
+    """A tool where it is used: what its sessions, engine or toolbox keep alive."""
+
+    __slots__ = ("__weakref__", "loop", "native", "thread", "tool")
+
+    def __init__(self, tool: Tool, loop: Optional[asyncio.AbstractEventLoop]) -> None:
+        self.tool = tool
+        self.loop = loop
+        """Where its coroutines run; None is the loop of the package."""
+        self.thread = threading.get_ident()
+        self.native: native.PythonTool
+
+
+def bind(tool: Any, *, in_loop: bool) -> Binding:
+    """Makes a tool callable. ``in_loop``: its coroutines run in the loop that runs now."""
+    loop: Optional[asyncio.AbstractEventLoop] = None
+    if in_loop:
+        with contextlib.suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+    return _server().bind(Binding(as_tool(tool), loop))
+
+
+def split(tools: Sequence[Any], *, in_loop: bool) -> Tuple[List[str], List[Binding]]:
+    """The names of all, and the bindings of those that are no names."""
+    bindings = [bind(tool, in_loop=in_loop) for tool in tools if not isinstance(tool, str)]
+    waiting = iter(bindings)
+    names = [tool if isinstance(tool, str) else next(waiting).tool.name for tool in tools]
+    return names, bindings
+
+
+def refuse_to_wait_for(session_id: str) -> None:
+    """Fails inside a tool that this session waits for."""
+    if session_id and _served.get() == session_id:
+        raise WouldDeadlockError("waiting here would wait for this tool; return from it and wait elsewhere")
+
+
+class _Server:
+    def __init__(self) -> None:
+        self.requests = native.Requests()
+        self.bindings: weakref.WeakValueDictionary[int, Binding] = weakref.WeakValueDictionary()
+        self.numbers = itertools.count(1)
+        self.running: Dict[int, _Running] = {}
+        self.thread = threading.Thread(target=self.serve, name="branchline-tools", daemon=True)
+        self.loop: Optional[asyncio.AbstractEventLoop] = None
+        self.tasks: Set[asyncio.Task[None]] = set()
+        self.thread.start()
+
+    def bind(self, binding: Binding) -> Binding:
+        number = next(self.numbers)
+        binding.native = self.requests.tool(to_json(binding.tool.definition), number)
+        self.bindings[number] = binding
+        return binding
+
+    def serve(self) -> None:
+        while True:
+            notice = self.requests.next()
+            if notice is None:
+                return
+            request, cancelled = notice
+            if request is None:
+                running = self.running.pop(cancelled, None)
+                if running is not None:
+                    running.cancel()
+            elif not request.is_cancelled():
+                self.begin(request)
+            # An idle queue must not keep the last call alive.
+            del notice, request
+
+    def begin(self, request: native.Request) -> None:
+        binding = self.bindings.get(request.target())
+        if binding is None:
+            request.fail("the tool does not exist any more")
+            return
+        running = _Running(self, binding.tool, request)
+        self.running[request.id()] = running
+        try:
+            if binding.tool.is_async:
+                running.start_in(self.loop_of(binding))
+            else:
+                threading.Thread(target=running.run, name=f"branchline-{binding.tool.name}", daemon=True).start()
+        except RuntimeError as error:  # the interpreter is about to end, or a loop is
+            running.fail(error)
+
+    def loop_of(self, binding: Binding) -> asyncio.AbstractEventLoop:
+        """The loop of the binding, unless it is over or its thread waits for something of ours."""
+        loop = binding.loop
+        if loop is not None and loop.is_running() and not _calls.is_blocked(binding.thread):
+            return loop
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            threading.Thread(target=self.loop.run_forever, name="branchline-loop", daemon=True).start()
+        return self.loop
+
+
+class _Running:
+    """One call."""
+
+    def __init__(self, server: _Server, tool: Tool, request: native.Request) -> None:
+        self.server = server
+        self.tool = tool
+        self.request = request
+        self.context = ToolContext(request)
+        self.loop: Optional[asyncio.AbstractEventLoop] = None
+        self.task: Optional[asyncio.Task[None]] = None
+
+    def run(self) -> None:
+        """On a thread of its own."""
+        try:
+            with serving(self.context.session_id):
+                value = self.tool._invoke(self.context)
+                if inspect.isawaitable(value):  # of a function that does not look like a coroutine function
+                    value = asyncio.run(_await(value))
+            self.answer(value)
+        except BaseException as error:
+            self.fail(error)
+
+    def start_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From another thread than the loop's."""
+        self.loop = loop
+
+        def start() -> None:
+            self.task = loop.create_task(self.arun())
+            self.server.tasks.add(self.task)
+            self.task.add_done_callback(self.server.tasks.discard)
+            if self.request.is_cancelled():
+                self.task.cancel()
+
+        loop.call_soon_threadsafe(start)
+
+    async def arun(self) -> None:
+        try:
+            with serving(self.context.session_id):
+                value = await self.tool._invoke(self.context)
+            self.answer(value)
+        except asyncio.CancelledError as error:
+            self.fail(error)
+            raise
+        except Exception as error:
+            self.fail(error)
+
+    def cancel(self) -> None:
+        self.context._cancelled.set()
+        if self.loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
+
+    def answer(self, value: Any) -> None:
+        text = to_json(value)
+        self.server.running.pop(self.request.id(), None)
+        with contextlib.suppress(_cancelled()):
+            self.request.complete(text)
+
+    def fail(self, error: BaseException) -> None:
+        self.server.running.pop(self.request.id(), None)
+        if not self.request.is_cancelled():
+            _log.warning("tool %s failed", self.tool.name, exc_info=error)
+        with contextlib.suppress(Error):  # answered, or nobody waits
+            self.request.fail(failure(error))
+
+
+def _cancelled() -> type[Error]:
+    from .errors import CancelledError
+
+    return CancelledError
+
+
+@contextlib.contextmanager
+def serving(session_id: str) -> Iterator[None]:
+    """While a tool of this session runs."""
+    token = _served.set(session_id)
+    try:
+        yield
+    finally:
+        _served.reset(token)
+
+
+async def _await(value: Any) -> Any:
+    return await value
+
+
+_lock = threading.Lock()
+_running: Optional[_Server] = None
+
+
+def _server() -> _Server:
+    global _running
+    with _lock:
+        if _running is None:
+            _running = _Server()
+        return _running
+
+
+def _after_fork() -> None:
+    """A child has none of the parent's threads; it starts its own when it has tools."""
+    global _lock, _running
+    _lock, _running = threading.Lock(), None
+
+
+@atexit.register
+def _at_exit() -> None:
+    """After the engines, whose end cancels the calls: nothing native may wait when the interpreter goes."""
+    server = _running
+    if server is None:
+        return
+    with contextlib.suppress(Error, KeyboardInterrupt):
+        server.requests.close()
+        server.thread.join(_EXIT_GRACE)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+

@@ -1,0 +1,18 @@
+//! Questions to the host: run this tool of yours, may this happen, which key is it.
+//!
+//! Hazard: a library that calls a host's function and waits for it holds up its own threads, and deadlocks with a host
+//! whose lock (an interpreter's, a window's event loop) the waiting thread needs. So nothing here calls anybody. A
+//! question is a [`Request`] in a queue, [`Requests`]; the host takes it when it likes and answers from any thread. What
+//! the question is about waits in a future, is cancellable, and ends at once when the answer is not wanted any more.
+//!
+//! * [`request`]: the question, its answer, the queue.
+//! * [`tool`]: tools that a host written in another language provides.
+//! * [`definition`], [`result`]: their JSON forms, which are the same in all languages.
+
+mod definition;
+mod request;
+mod result;
+mod tool;
+
+pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
+pub use tool::HostTool;

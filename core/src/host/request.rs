@@ -1,0 +1,283 @@
+//! One question, its one answer, and the queue in which questions wait.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::tools::{Progress, ToolResult};
+
+/// What a question is about. New kinds are added: refuse what you do not know with [`Request::fail`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestKind {
+    /// Run a tool of the host's.
+    Tool,
+}
+
+impl RequestKind {
+    /// The word for it in every language.
+    pub fn name(self) -> &'static str {
+        match self {
+            RequestKind::Tool => "tool",
+        }
+    }
+}
+
+/// A question, as whoever asks it fills it in.
+pub(crate) struct Question {
+    pub(crate) kind: RequestKind,
+    pub(crate) target: u64,
+    pub(crate) name: String,
+    pub(crate) call_id: String,
+    pub(crate) session_id: String,
+    pub(crate) cwd: PathBuf,
+    pub(crate) arguments: Value,
+    pub(crate) progress: Option<Progress>,
+}
+
+/// What a host may answer, by [`RequestKind`].
+pub(crate) enum Answer {
+    Tool(ToolResult),
+}
+
+impl Answer {
+    fn read(kind: RequestKind, value: Value) -> std::result::Result<Answer, String> {
+        match kind {
+            RequestKind::Tool => ToolResult::from_host_value(value).map(Answer::Tool),
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    /// The host says that it failed, with a sentence for people and models.
+    Failed(String),
+    /// The host let go of the request.
+    Dropped,
+    /// Nobody takes requests any more.
+    Closed,
+    /// Whoever asked does not want to know any more.
+    Cancelled,
+}
+
+type Reply = std::result::Result<Answer, String>;
+
+/// What happens in a queue of requests.
+#[derive(Debug)]
+pub enum Notice {
+    /// A question. Answer it, or drop it, which is a failure of what it is about.
+    Asked(Request),
+    /// The answer to the question with this [id](Request::id) is not wanted any more; it may have been answered
+    /// meanwhile.
+    Cancelled(u64),
+}
+
+/// Makes a queue: the end that asks and the end that is asked.
+pub fn requests() -> (Asker, Requests) {
+    // Unbounded, but not without a bound: there is one question for each thing under way, which waits for its answer.
+    let (sender, receiver) = async_channel::unbounded();
+    (Asker { sender, ids: Arc::default() }, Requests { receiver })
+}
+
+/// The end of a queue that asks. Cheap to clone. When all are gone the queue [ends](Requests::next).
+#[derive(Debug, Clone)]
+pub struct Asker {
+    sender: async_channel::Sender<Notice>,
+    ids: Arc<AtomicU64>,
+}
+
+impl Asker {
+    /// Asks, and waits for the answer or until `cancel` fires. Dropping the future is the same as cancelling.
+    pub(crate) async fn ask(
+        &self,
+        question: Question,
+        cancel: CancellationToken,
+    ) -> std::result::Result<Answer, NoAnswer> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
+        let (reply, mut answer) = oneshot::channel();
+        let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), over: false };
+        let request = Request { id, question, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
+        if self.sender.try_send(Notice::Asked(request)).is_err() {
+            asking.over = true;
+            return Err(NoAnswer::Closed);
+        }
+        let ended = tokio::select! {
+            biased;
+            ended = &mut answer => ended,
+            () = cancel.cancelled() => return Err(NoAnswer::Cancelled),
+        };
+        asking.over = true;
+        match ended {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(message)) => Err(NoAnswer::Failed(message)),
+            Err(_) if self.sender.is_closed() => Err(NoAnswer::Closed),
+            Err(_) => Err(NoAnswer::Dropped),
+        }
+    }
+}
+
+/// A question under way. When it goes before the answer came, the host hears of it.
+struct Asking<'a> {
+    asker: &'a Asker,
+    id: u64,
+    cancelled: CancellationToken,
+    over: bool,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.cancelled.cancel();
+            let _ = self.asker.sender.try_send(Notice::Cancelled(self.id));
+        }
+    }
+}
+
+/// The end of a queue that is asked: the host's.
+#[derive(Debug)]
+pub struct Requests {
+    receiver: async_channel::Receiver<Notice>,
+}
+
+impl Requests {
+    /// The next notice, in the order in which things happened. `None` when there will be none: nobody can ask any more,
+    /// or the queue was closed.
+    pub async fn next(&self) -> Option<Notice> {
+        self.receiver.recv().await.ok()
+    }
+
+    /// The next notice if there is one now.
+    pub fn try_next(&self) -> Option<Notice> {
+        self.receiver.try_recv().ok()
+    }
+
+    /// Takes no more questions: those to come fail. What is in the queue can still be taken.
+    pub fn close(&self) {
+        self.receiver.close();
+    }
+}
+
+impl Drop for Requests {
+    /// Nobody will take what is in the queue, so it fails.
+    fn drop(&mut self) {
+        self.close();
+        while self.try_next().is_some() {}
+    }
+}
+
+/// A question that was put to the host. It is answered once; dropped without an answer it fails. Legal from any thread.
+pub struct Request {
+    id: u64,
+    question: Question,
+    cancelled: CancellationToken,
+    reply: Mutex<Option<oneshot::Sender<Reply>>>,
+}
+
+impl Request {
+    /// Tells the requests of one queue apart.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What it is about.
+    pub fn kind(&self) -> RequestKind {
+        self.question.kind
+    }
+
+    /// The number that the host gave to what is asked, see [`HostTool::new`](super::HostTool::new).
+    pub fn target(&self) -> u64 {
+        self.question.target
+    }
+
+    /// Name of the tool.
+    pub fn name(&self) -> &str {
+        &self.question.name
+    }
+
+    /// Id of the tool call, as the model gave it; empty without a model.
+    pub fn call_id(&self) -> &str {
+        &self.question.call_id
+    }
+
+    /// Id of the session; empty without one.
+    pub fn session_id(&self) -> &str {
+        &self.question.session_id
+    }
+
+    /// The working directory of whoever asks.
+    pub fn cwd(&self) -> &Path {
+        &self.question.cwd
+    }
+
+    /// The arguments of the call: an object that fits the tool's schema.
+    pub fn arguments(&self) -> &Value {
+        &self.question.arguments
+    }
+
+    /// Whether the answer is not wanted any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+
+    /// Waits until the answer is not wanted any more. Pending for ever when it came.
+    pub async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+
+    /// Tells how far the work is, in the form of a result. Each update replaces the ones before it. False when it was
+    /// left out, because the reader is behind or the request is over.
+    ///
+    /// Errors: `invalid_argument` when the value is no result.
+    pub fn progress(&self, value: Value) -> Result<bool> {
+        let Answer::Tool(partial) = Answer::read(self.kind(), value).map_err(invalid)?;
+        let open = !self.is_cancelled() && self.reply().is_some();
+        Ok(open && self.question.progress.as_ref().is_some_and(|progress| progress.offer(partial)))
+    }
+
+    /// Answers. For a tool: a text, a list of content blocks, `{content, details?, structuredContent?, isError?,
+    /// terminate?}`, or any other value, which the model gets as JSON.
+    ///
+    /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
+    /// `cancelled` when the answer is not wanted any more.
+    pub fn complete(&self, value: Value) -> Result<()> {
+        let answer = Answer::read(self.kind(), value).map_err(invalid)?;
+        self.answer(Ok(answer))
+    }
+
+    /// Says that it failed. The message is for whoever asked: a model reads that of a tool.
+    ///
+    /// Errors: `invalid_argument` when it was answered before; `cancelled` when the answer is not wanted any more.
+    pub fn fail(&self, message: impl Into<String>) -> Result<()> {
+        self.answer(Err(message.into()))
+    }
+
+    fn answer(&self, reply: Reply) -> Result<()> {
+        let Some(sender) = self.reply().take() else {
+            return Err(invalid("the request was answered before".to_owned()));
+        };
+        match sender.send(reply) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::new(ErrorCode::Cancelled, "nobody waits for the answer any more; stop the work")),
+        }
+    }
+
+    fn reply(&self) -> std::sync::MutexGuard<'_, Option<oneshot::Sender<Reply>>> {
+        self.reply.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("id", &self.id).field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorCode::InvalidArgument, message)
+}
