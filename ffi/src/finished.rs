@@ -58,7 +58,9 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 
 /// The threads of an engine that run callbacks, to wait for them at its end.
 #[derive(Default)]
-pub(crate) struct Threads(Mutex<Vec<(Arc<dyn Worker>, JoinHandle<()>)>>);
+pub(crate) struct Threads(Mutex<Vec<Thread>>);
+
+type Thread = (Arc<dyn Worker>, JoinHandle<()>);
 
 impl Threads {
     pub(crate) fn add(&self, worker: Arc<dyn Worker>, thread: JoinHandle<()>) {

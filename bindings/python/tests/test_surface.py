@@ -34,7 +34,16 @@ OPERATIONS = {
     "wait_idle",
 }
 FACTS = {"cwd", "id", "leaf", "name", "path", "state", "tree", "editor_text"}
-ENGINE = {"add_scripted_model", "close", "continue_recent", "create_session", "list_sessions", "models", "open_session"}
+ENGINE = {
+    "add_scripted_model",
+    "add_tool",
+    "close",
+    "continue_recent",
+    "create_session",
+    "list_sessions",
+    "models",
+    "open_session",
+}
 
 
 def public(cls):

@@ -102,6 +102,7 @@ impl Asker {
         let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
         let (reply, mut answer) = oneshot::channel();
         let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), over: false };
+        let question = Box::new(question);
         let request = Request { id, question, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
         if self.sender.try_send(Notice::Asked(request)).is_err() {
             asking.over = true;
@@ -174,7 +175,7 @@ impl Drop for Requests {
 /// A question that was put to the host. It is answered once; dropped without an answer it fails. Legal from any thread.
 pub struct Request {
     id: u64,
-    question: Question,
+    question: Box<Question>,
     cancelled: CancellationToken,
     reply: Mutex<Option<oneshot::Sender<Reply>>>,
 }

@@ -162,9 +162,7 @@ class EngineCore:
         given["keep"] = [*self._bindings, *own]
         return given
 
-    def _create(
-        self, cwd: PathLike, options: Mapping[str, Any], in_loop: bool = False
-    ) -> Call[native.Session]:
+    def _create(self, cwd: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:
         return Call(self._native.create_session(self._keywords(keywords(CreateOptions, options, cwd), in_loop)))
 
     def _open(self, path: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:

@@ -20,7 +20,7 @@ else:
 Schema = Dict[str, Any]
 
 _PLAIN: Dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_NONE = type(None)
+_NONE: Any = type(None)
 
 
 class Signature:
@@ -81,13 +81,13 @@ def schema(hint: Any, where: str) -> Schema:
     """The schema of an annotation."""
     if hint is Any or hint is inspect.Parameter.empty or hint is object:
         return {}
-    if hint in _PLAIN:
-        return {"type": _PLAIN[hint]}
-    if hint is _NONE:
-        return {"type": "null"}
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hasattr(hint, "__metadata__"):
         return _with_metadata(schema(arguments[0], where), hint.__metadata__)
+    if isinstance(hint, type) and hint in _PLAIN:
+        return {"type": _PLAIN[hint]}
+    if hint is _NONE:
+        return {"type": "null"}
     if origin is Literal:
         return _literal(list(arguments))
     if origin in _UNIONS:
@@ -95,7 +95,9 @@ def schema(hint: Any, where: str) -> Schema:
     if hint in (list, tuple, set) or origin in _SEQUENCES:
         return _sequence(hint, arguments, where)
     if hint is dict or origin in _MAPPINGS:
-        return {"type": "object", "additionalProperties": schema(arguments[1], where)} if arguments else {"type": "object"}
+        return (
+            {"type": "object", "additionalProperties": schema(arguments[1], where)} if arguments else {"type": "object"}
+        )
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _literal([member.value for member in hint])
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):

@@ -1,8 +1,8 @@
 """Runs tools that are Python functions, for whoever calls them.
 
-The engine puts calls into a queue and never enters Python. One Python thread takes them: a plain function runs on a thread
-of its own, a coroutine in an event loop. So whoever waits for the result (the main thread in ``session.run``, a loop in
-``await``, another tool) waits with the interpreter released and holds nothing that the tool could need.
+The engine puts calls into a queue and never enters Python. One Python thread takes them: a plain function runs on a
+thread of its own, a coroutine in an event loop. So whoever waits for the result (the main thread in ``session.run``, a
+loop in ``await``, another tool) waits with the interpreter released and holds nothing that the tool could need.
 """
 
 from __future__ import annotations
@@ -245,4 +245,3 @@ def _at_exit() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-

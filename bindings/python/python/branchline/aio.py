@@ -26,7 +26,7 @@ from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .run import RunResult
-from .toolbox import OnProgress, ToolboxCore, checked
+from .toolbox import Edit, OnProgress, ToolboxCore, checked
 from .tools import Tool, ToolResult
 
 if TYPE_CHECKING:
@@ -245,12 +245,14 @@ class Toolbox(ToolboxCore):
         self, path: PathLike, content: str, *, on_progress: Optional[OnProgress] = None, check: bool = True
     ) -> ToolResult:
         """Writes a whole file, and the directories it needs."""
-        return await self.call("write", {"path": toolbox._path(path), "content": content}, on_progress=on_progress, check=check)
+        return await self.call(
+            "write", {"path": toolbox._path(path), "content": content}, on_progress=on_progress, check=check
+        )
 
     async def edit(
         self,
         path: PathLike,
-        edits: Sequence[toolbox.Edit],
+        edits: Sequence[Edit],
         *,
         on_progress: Optional[OnProgress] = None,
         check: bool = True,
@@ -279,7 +281,9 @@ class Toolbox(ToolboxCore):
         check: bool = True,
     ) -> ToolResult:
         """Lists a directory, sorted as people sort; directories end with ``/``."""
-        return await self.call("ls", toolbox._arguments(path=toolbox._path(path), limit=limit), on_progress=on_progress, check=check)
+        return await self.call(
+            "ls", toolbox._arguments(path=toolbox._path(path), limit=limit), on_progress=on_progress, check=check
+        )
 
     async def find(
         self,

@@ -30,8 +30,9 @@ class Session(SessionCore):
     ) -> Session:
         """Makes a new session. Its file appears with the first message.
 
-        Keywords: ``model`` (``provider/model``), ``thinking_level``, ``tools`` (names and functions), ``system_prompt``,
-        ``in_memory``, ``session_dir``, ``id``, ``name``, ``parent_session``, ``durability``: see ``CreateOptions``.
+        Keywords: ``model`` (``provider/model``), ``thinking_level``, ``tools`` (names and functions),
+        ``system_prompt``, ``in_memory``, ``session_dir``, ``id``, ``name``, ``parent_session``, ``durability``: see
+        ``CreateOptions``.
         """
         return cls((engine or default_engine())._create(cwd, options).wait())
 

@@ -22,7 +22,7 @@ class ToolResult:
     """What a tool call came to. A tool of your own may return one, where a text is not enough."""
 
     content: Union[str, List[JsonObject]]
-    """What the model gets: a text, or blocks ``{"type": "text", "text"}`` and ``{"type": "image", "data", "mimeType"}``."""
+    """A text for the model, or blocks: ``{"type": "text", "text"}``, ``{"type": "image", "data", "mimeType"}``."""
     details: Any = None
     """Facts for the host and the session file; the model does not see them."""
     structured: Any = None
@@ -111,14 +111,12 @@ class Tool:
         self.function = function
         self._signature = None if parameters is not None else Signature(function, ToolContext)
         self._context = _context_of(function) if self._signature is None else self._signature.context
-        self.name: str = name or getattr(function, "__name__", "")
+        self.name: str = name or str(getattr(function, "__name__", ""))
         """What the model calls it."""
-        described = inspect.getdoc(function) or "" if self._signature is None else self._signature.description
+        described = (inspect.getdoc(function) or "") if self._signature is None else self._signature.description
         self.description: str = described if description is None else description
         """What the model is told."""
-        self.parameters: Dict[str, Any] = (
-            dict(parameters or {}) if self._signature is None else self._signature.schema
-        )
+        self.parameters: Dict[str, Any] = dict(parameters or {}) if self._signature is None else self._signature.schema
         """The JSON schema of its arguments."""
         self.sequential = sequential
         """Whether a model's calls run one after the other when this tool is among them."""
@@ -168,6 +166,8 @@ def _context_of(function: Callable[..., Any]) -> Optional[str]:
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
+    function: None = None,
+    /,
     *,
     name: Optional[str] = None,
     description: Optional[str] = None,
