@@ -4,7 +4,9 @@ const { Engine, listSessions } = require('./lib/engine.cjs')
 const { EventStream } = require('./lib/events.cjs')
 const { Run } = require('./lib/run.cjs')
 const { Session } = require('./lib/session.cjs')
+const { Toolbox } = require('./lib/toolbox.cjs')
+const { Tool, tool } = require('./lib/tools.cjs')
 const { Tree } = require('./lib/tree.cjs')
 const { version } = require('./package.json')
 
-module.exports = { BranchlineError, Engine, EventStream, Run, Session, Tree, listSessions, version }
+module.exports = { BranchlineError, Engine, EventStream, Run, Session, Tool, Toolbox, Tree, listSessions, tool, version }

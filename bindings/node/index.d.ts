@@ -10,6 +10,7 @@ import type {
   StopReason,
   TextContent,
   ThinkingLevel,
+  ToolResult,
   Usage,
 } from './data.js'
 
@@ -64,6 +65,8 @@ export declare class BranchlineError extends Error {
   readonly code: ErrorCode | (string & {})
   /** The file it is about, when there is one. */
   readonly path?: string
+  /** Of `tool_failed`: all of the result. */
+  readonly result?: ToolCallResult
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -98,8 +101,8 @@ export interface SessionOptions {
   model?: string
   /** Clamped to what the model can. */
   thinkingLevel?: ThinkingLevel
-  /** Names of the active tools; the file's own choice, else all. */
-  tools?: string[]
+  /** The active tools: names of known ones, and tools of your own. The file's own choice, else all. */
+  tools?: (string | ToolOptions<any>)[]
   /** Replaces the built-in system prompt. */
   systemPrompt?: string
   durability?: Durability
@@ -122,6 +125,8 @@ export declare class Engine {
   /** Opens the most recent session of the working directory, or makes one. */
   continueRecent(options?: SessionOptions): Promise<Session>
   listSessions(options?: ListOptions): Promise<SessionInfo[]>
+  /** Adds a tool for the sessions and toolboxes made from now on. */
+  addTool(tool: ToolOptions<any>): void
   /** Every model known. */
   models(): Model[]
   /** Adds the model `scripted/NAME`, which answers from a script: for tests and demonstrations. */
@@ -374,8 +379,8 @@ export declare class Session {
   /** `provider/model`, from the next request on. Errors: `unknown_model`. */
   setModel(model: string): Promise<void>
   setThinkingLevel(level: ThinkingLevel): Promise<void>
-  /** The active tools, in this order. Errors: `unknown_tool`. */
-  setTools(names: string[]): Promise<void>
+  /** The active tools, in this order, of those the session knows. Errors: `unknown_tool`. */
+  setTools(names: (string | Tool)[]): Promise<void>
   /** Stores data the model never sees. Returns the entry's id. Whole numbers beyond 2^53 need `tree.raw` to be read. */
   appendCustom(customType: string, data?: unknown): Promise<string>
   /** Stores a message the model sees. Returns the entry's id; `null` when it waits for the end of the current turn. */
@@ -392,6 +397,133 @@ export declare class Session {
   /** Aborts what runs, ends the session and frees its file. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Tools
+
+/** What a tool may return besides a text: a list of blocks, a result in full, or plain data, which the model gets as JSON. */
+export type ToolAnswer =
+  | string
+  | (TextContent | ImageContent)[]
+  | (Partial<ToolResult> & { content: string | (TextContent | ImageContent)[]; isError?: boolean })
+  | { [key: string]: unknown }
+  | unknown[]
+  | number
+  | boolean
+  | null
+  | undefined
+  | void
+
+/** One call of a tool, for the tool. */
+export interface ToolContext {
+  /** Aborts when the call is cancelled: its answer goes nowhere, and the tool should stop. */
+  signal: AbortSignal
+  /** Tells how far the work is. Each update replaces the ones before it. False when it was left out. */
+  progress(update: ToolAnswer): boolean
+  name: string
+  /** As the model gave it and events carry it; empty in a toolbox. */
+  callId: string
+  /** Empty in a toolbox. */
+  sessionId: string
+  cwd: string
+}
+
+export interface ToolOptions<Args = any> {
+  /** 1 to 64 letters, digits, `_` and `-`. */
+  name: string
+  /** For the model. */
+  description?: string
+  /** JSON schema of an object; none by default. Arguments are converted and checked before `execute` sees them. */
+  parameters?: { [key: string]: unknown }
+  /** `sequential`: a model's calls run one after the other when this tool is among them. */
+  executionMode?: 'parallel' | 'sequential'
+  /** One line for the list of tools in the system prompt. */
+  snippet?: string
+  /** Lines for the rules of the system prompt. */
+  guidelines?: string[]
+  constrainedSampling?: unknown
+  /** Runs a call. What it throws, or rejects with, is a failed call with that message. */
+  execute(args: Args, context: ToolContext): ToolAnswer | Promise<ToolAnswer>
+}
+
+/** A function that a model, and `Toolbox.call`, may call. */
+export declare class Tool<Args = any> implements ToolOptions<Args> {
+  constructor(options: ToolOptions<Args>)
+  readonly name: string
+  readonly description?: string
+  readonly parameters?: { [key: string]: unknown }
+  readonly executionMode?: 'parallel' | 'sequential'
+  readonly snippet?: string
+  readonly guidelines?: string[]
+  readonly constrainedSampling?: unknown
+  readonly execute: (args: Args, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>
+}
+
+/** Makes a tool, for `tools` of a session or toolbox. */
+export declare function tool<Args = any>(options: ToolOptions<Args>): Tool<Args>
+
+/** What a tool call came to. */
+export interface ToolCallResult extends ToolResult {
+  isError: boolean
+  /** The text of the content. */
+  readonly text: string
+}
+
+/** How a tool is called. */
+export interface ToolCallOptions {
+  /** Ends the tool; the call then rejects with the signal's reason. */
+  signal?: AbortSignal
+  /** Called with partial results, each of which replaces the ones before it. What it throws ends the call. */
+  onProgress?: (partial: ToolCallResult) => unknown
+  /** `false`: a tool that fails is a result with `isError` instead of an error with code `tool_failed`. */
+  check?: boolean
+}
+
+export interface ToolboxOptions extends WithEngine {
+  /** Where the tools work; the process's working directory by default. */
+  cwd?: string
+  /** Tools of your own, besides the built-in ones and the engine's. */
+  tools?: ToolOptions<any>[]
+}
+
+/** The tools in a directory, as functions, without a session. Errors: `tool_failed`, with the `result`; `closed`. */
+export declare class Toolbox {
+  constructor(options?: ToolboxOptions)
+  /** What can be called, by name. */
+  readonly definitions: { name: string; description: string; parameters: { [key: string]: unknown } }[]
+  /** Adds a tool, replacing one of the same name. */
+  add(tool: ToolOptions<any>): void
+  /** Calls any tool. */
+  call(tool: string | Tool, args?: { [key: string]: unknown }, options?: ToolCallOptions): Promise<ToolCallResult>
+  /** Reads a text file, from line `offset` (from 1), at most `limit` lines; or an image. */
+  read(path: string, options?: ToolCallOptions & { offset?: number; limit?: number }): Promise<ToolCallResult>
+  /** Writes a whole file, and the directories it needs. */
+  write(path: string, content: string, options?: ToolCallOptions): Promise<ToolCallResult>
+  /** Replaces pieces of a file, each of which must be in it once. All or none. */
+  edit(
+    path: string,
+    edits: ([oldText: string, newText: string] | { oldText: string; newText: string })[],
+    options?: ToolCallOptions,
+  ): Promise<ToolCallResult>
+  /** Runs a command in a shell, at most `timeout` seconds. A code other than 0 is a failure. */
+  bash(command: string, options?: ToolCallOptions & { timeout?: number }): Promise<ToolCallResult>
+  /** Lists a directory. */
+  ls(path?: string, options?: ToolCallOptions & { limit?: number }): Promise<ToolCallResult>
+  /** Finds files by a glob. */
+  find(pattern: string, options?: ToolCallOptions & { path?: string; limit?: number }): Promise<ToolCallResult>
+  /** Searches files for a regular expression, or with `literal` for a text. */
+  grep(
+    pattern: string,
+    options?: ToolCallOptions & {
+      path?: string
+      glob?: string
+      ignoreCase?: boolean
+      literal?: boolean
+      context?: number
+      limit?: number
+    },
+  ): Promise<ToolCallResult>
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -1,3 +1,3 @@
 import branchline from './index.cjs'
 
-export const { BranchlineError, Engine, EventStream, Run, Session, Tree, listSessions, version } = branchline
+export const { BranchlineError, Engine, EventStream, Run, Session, Tool, Toolbox, Tree, listSessions, tool, version } = branchline

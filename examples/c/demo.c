@@ -152,6 +152,8 @@ int main(int argc, char **argv)
   branchline_session *session = NULL, *fork = NULL;
   branchline_session_options options = BRANCHLINE_SESSION_OPTIONS_INIT; /* sets struct_size; the rest is default */
   branchline_callbacks callbacks = BRANCHLINE_CALLBACKS_INIT;
+  branchline_toolbox *toolbox = NULL;
+  branchline_toolbox_options toolbox_options = BRANCHLINE_TOOLBOX_OPTIONS_INIT;
   char file[4096], question[64] = "", *text = NULL;
 
   if (argc != 3) {
@@ -162,6 +164,7 @@ int main(int argc, char **argv)
   copy_file(argv[1], file);
 
   /* An engine, and the session of the file. */
+  toolbox_options.cwd = argv[2];
   must(branchline_engine_new(NULL, &engine, &error));
   options.cwd = argv[2]; /* where the tools work */
   options.model = "scripted/demo";
@@ -173,6 +176,13 @@ int main(int argc, char **argv)
   callbacks.on_event = on_event;
   must(branchline_session_subscribe(session, &callbacks, NULL, &error));
   ask(session, "What is in this folder?");
+
+  /* The tools as functions, without a model. */
+  must(branchline_toolbox_new(engine, &toolbox_options, &toolbox, &error));
+  must(branchline_toolbox_call(toolbox, "ls", "{\"limit\":3}", NULL, NULL, &text, &error));
+  printf("\nls: %s\n", text);
+  branchline_string_free(text);
+  branchline_toolbox_free(toolbox);
 
   /* Back to before that question, and another one instead: a second branch in the same file. */
   last_question(session, question);

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Session } from '../../bindings/node/index.mjs'
+import { Session, Toolbox } from '../../bindings/node/index.mjs'
 
 const sessionDir = mkdtempSync(join(tmpdir(), 'branchline-demo-'))
 const session = await Session.create({ sessionDir, model: 'scripted/demo' })
@@ -19,6 +19,10 @@ for await (const event of run) {
 }
 const { stopReason, usage } = await run.result()
 console.log(`\n  stopped: ${stopReason}, ${usage.totalTokens} tokens`)
+
+// The tools as functions, without a model.
+const tools = new Toolbox()
+console.log(`\nREADME.md: ${(await tools.grep('^#', { path: 'README.md', limit: 3 })).text.split('\n')[0]}`)
 
 // Back to before the question, and another one: a second branch in the same file.
 const question = [...session.tree].find((entry) => entry.message?.role === 'user').id

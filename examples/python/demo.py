@@ -34,6 +34,15 @@ def main() -> None:
             session = engine.create_session(work, model="scripted/demo", name="Demo")
             show(session, "What is in this directory?")
 
+            # The tools as functions, without a model; and a function as a tool.
+            @bl.tool
+            def tea(guests: int = 1) -> str:
+                """How much tea to make."""
+                return f"{guests * 250} ml"
+
+            tools = bl.Toolbox(cwd=work, engine=engine, tools=[tea])
+            print(f"grep: {tools.grep('tea', ignore_case=True).text}; tea: {tools.call('tea', guests=2)}\n")
+
             # Back before the first question: the same session goes on as a second branch.
             first = next(entry for entry in session.tree.branch() if entry.role == "user")
             back = session.navigate(first.id)

@@ -74,11 +74,12 @@ static branchline_call_callbacks table(caller *self)
   return callbacks;
 }
 
-static void blocking(branchline_toolbox *toolbox)
+static void blocking(branchline_toolbox *toolbox, const char *directory)
 {
   static const char wide[] = "{\"path\":\"a.txt\"}garbage";
   branchline_error *error = NULL;
-  char *json = NULL;
+  char path[512], *json = NULL;
+  FILE *file;
   caller self;
 
   CHECK_OK(branchline_toolbox_definitions(toolbox, &json, &error));
@@ -92,6 +93,16 @@ static void blocking(branchline_toolbox *toolbox)
   CHECK_OK(branchline_toolbox_call_n(toolbox, "read", wide, strlen(wide) - 7, NULL, NULL, &json, &error));
   CHECK(strstr(json, "one\\u0000\\ntwo") != NULL);
   branchline_string_free(json);
+
+  /* A name that is no UTF-8, as far as the file system has such. */
+  snprintf(path, sizeof path, "%s/bad\377name", directory);
+  file = fopen(path, "w");
+  if (file != NULL) {
+    fclose(file);
+    CHECK_OK(branchline_toolbox_call(toolbox, "ls", NULL, NULL, NULL, &json, &error));
+    CHECK(strstr(json, "bad\357\277\275name") != NULL);
+    branchline_string_free(json);
+  }
 
   /* What fails in a tool is a result. */
   CHECK_OK(branchline_toolbox_call(toolbox, "read", "{\"path\":\"missing\"}", NULL, NULL, &json, &error));
@@ -250,7 +261,7 @@ void test_toolbox(void)
   options.struct_size = 1;
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_toolbox_new(engine, &options, &other, &error));
 
-  blocking(toolbox);
+  blocking(toolbox, directory);
   by_itself(toolbox);
   inside(toolbox);
 

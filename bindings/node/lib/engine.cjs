@@ -2,10 +2,15 @@
 const { bridge, call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { Session, wrap } = require('./session.cjs')
+const { bind, invalid, split: splitTools } = require('./tools.cjs')
+
+/** The native toolbox of an engine, and what must be kept with it. Not for hosts. */
+let toolboxOf
 
 /** Worker threads, models and defaults. Two engines share nothing. */
 class Engine {
   #native
+  #tools = [] // bindings, which its sessions and toolboxes keep too
 
   constructor(given = {}) {
     const settings = options(given)
@@ -13,18 +18,39 @@ class Engine {
   }
 
   async createSession(given = {}) {
-    const settings = options({ cwd: process.cwd(), ...given })
-    return wrap(await call((ticket) => this.#native.create(ticket, settings)))
+    const { settings, keep } = this.#session({ cwd: process.cwd(), ...given })
+    return wrap(await call((ticket) => this.#native.create(ticket, settings)), keep)
   }
 
   async openSession(path, given = {}) {
     text(path, 'path')
-    return wrap(await call((ticket) => this.#native.open(ticket, path, options(given))))
+    const { settings, keep } = this.#session(given)
+    return wrap(await call((ticket) => this.#native.open(ticket, path, settings)), keep)
   }
 
   async continueRecent(given = {}) {
-    const settings = options({ cwd: process.cwd(), ...given })
-    return wrap(await call((ticket) => this.#native.continueRecent(ticket, settings)))
+    const { settings, keep } = this.#session({ cwd: process.cwd(), ...given })
+    return wrap(await call((ticket) => this.#native.continueRecent(ticket, settings)), keep)
+  }
+
+  /** The options of a session, and the bindings of its tools, which it must keep. */
+  #session(given) {
+    const { tools, customTools, ...rest } = given
+    if (customTools !== undefined) throw invalid('tools of your own belong into tools')
+    const { names, own } = tools === undefined || tools === null ? { own: [] } : splitTools(tools)
+    const settings = options({ ...rest, tools: names, customTools: own.map((binding) => binding.custom) })
+    return { settings, keep: [...this.#tools, ...own] }
+  }
+
+  addTool(tool) {
+    const binding = bind(tool)
+    const custom = json(binding.custom, 'the tool')
+    ask(() => this.#native.addTool(custom))
+    this.#tools.push(binding)
+  }
+
+  static {
+    toolboxOf = (engine, cwd) => ({ native: ask(() => engine.#native.toolbox(cwd)), keep: engine.#tools })
   }
 
   async listSessions(given = {}) {
@@ -81,4 +107,4 @@ async function listSessions(given) {
   return engine.listSessions(rest)
 }
 
-module.exports = { Engine, listSessions }
+module.exports = { Engine, listSessions, defaultEngine, toolboxOf }

@@ -3,6 +3,7 @@ const { call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
 const { Run } = require('./run.cjs')
+const { Tool, refuseToWaitFor } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
 
 const secret = Symbol('branchline.session')
@@ -12,10 +13,12 @@ class Session {
   #native
   #tree
   #waits = new Set() // of event streams
+  #tools // the bindings of its tools, which live as long as it
 
-  constructor(key, native) {
+  constructor(key, native, tools) {
     if (key !== secret) throw new TypeError('use Session.create, Session.open or Session.continueRecent')
     this.#native = native
+    this.#tools = tools
   }
 
   get id() {
@@ -78,6 +81,7 @@ class Session {
   }
 
   async waitIdle() {
+    refuseToWaitFor(this.id)
     await this.#call((ticket) => this.#native.waitIdle(ticket))
   }
 
@@ -89,11 +93,11 @@ class Session {
   async fork(entryId, given = {}) {
     text(entryId, 'entryId')
     const { session, editorText } = await this.#call((ticket) => this.#native.fork(ticket, entryId, options(given)))
-    return { session: wrap(session), editorText }
+    return { session: wrap(session, this.#tools), editorText }
   }
 
   async clone() {
-    return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)))
+    return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)), this.#tools)
   }
 
   label(entryId) {
@@ -118,7 +122,8 @@ class Session {
   }
 
   async setTools(names) {
-    await this.#call((ticket) => this.#native.setTools(ticket, names))
+    const given = Array.isArray(names) ? names.map((tool) => (tool instanceof Tool ? tool.name : tool)) : names
+    await this.#call((ticket) => this.#native.setTools(ticket, given))
   }
 
   async appendCustom(customType, data) {
@@ -158,8 +163,8 @@ class Session {
   }
 }
 
-function wrap(native) {
-  return new Session(secret, native)
+function wrap(native, tools) {
+  return new Session(secret, native, tools)
 }
 
 module.exports = { Session, wrap }

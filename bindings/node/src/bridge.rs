@@ -18,6 +18,7 @@ use crate::engine::{Engine, Lifeline};
 use crate::executor::Executor;
 use crate::failure;
 use crate::outcome::{Outcome, check_text};
+use crate::tools::{Desk, ToolDesk};
 
 /// How long the end of an environment may wait for its sessions: long enough to end the processes of running tools,
 /// short enough that nobody takes an exit for a hang.
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     executor: Executor,
     engines: Mutex<Vec<Weak<Lifeline>>>,
     limit: AtomicUsize,
+    /// Requests to tools of the environment.
+    pub(crate) desk: Desk,
 }
 
 impl Shared {
@@ -101,6 +104,7 @@ impl Shared {
                 let _ = wait.recv_timeout(GRACE);
             }
         }
+        self.desk.end();
         self.executor.end();
     }
 }
@@ -122,7 +126,7 @@ impl Bridge {
             .build_callback(|call| Ok(FnArgs::from(call.value)))?;
         let executor = failure::guard(Executor::new)?;
         let limit = AtomicUsize::new(limit as usize);
-        let shared = Arc::new(Shared { port, executor, engines: Mutex::default(), limit });
+        let shared = Arc::new(Shared { port, executor, engines: Mutex::default(), limit, desk: Desk::new() });
         // Hooks run last in, first out: this one before the port's own.
         env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {
             if let Some(shared) = shared.upgrade() {
@@ -164,6 +168,11 @@ impl Bridge {
     #[napi]
     pub fn end(&self) {
         self.shared.end();
+    }
+
+    #[napi]
+    pub fn desk(&self) -> ToolDesk {
+        ToolDesk::new(self.shared.clone())
     }
 
     #[napi]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchline::Result;
+use branchline::{Result, SessionOptions};
 use branchline::providers::scripted::{Script, ScriptControl};
 use napi_derive::napi;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use crate::failure::guard;
 use crate::options;
 use crate::outcome::Outcome;
 use crate::session::Session;
+use crate::tools::Toolbox;
 
 /// Keeps an engine alive: held by its handle and by its sessions. When the last one goes, so do the engine's threads.
 pub(crate) struct Lifeline {
@@ -40,7 +41,15 @@ impl Engine {
     }
 
     fn make(&self, ticket: u32, source: Source, json: &str) -> napi::Result<()> {
-        let options = guard(|| options::read::<options::Session>(json))?.into();
+        let options: SessionOptions = guard(|| {
+            let mut given = options::read::<options::Session>(json)?;
+            let custom = std::mem::take(&mut given.custom_tools);
+            let mut options: SessionOptions = given.into();
+            for tool in custom {
+                options.custom_tools.push(self.shared.desk.tool(tool)?);
+            }
+            Ok(options)
+        })?;
         let (shared, lifeline) = (self.shared.clone(), self.lifeline.clone());
         self.shared.start(ticket, async move {
             let engine = &lifeline.engine;
@@ -116,6 +125,20 @@ impl Engine {
             self.lifeline.engine.add_scripted_model(&name, script)?;
             Ok(ScriptHand { control })
         })
+    }
+
+    /// For the sessions and toolboxes made from now on.
+    #[napi]
+    pub fn add_tool(&self, custom: String) -> napi::Result<()> {
+        guard(|| {
+            self.lifeline.engine.add_tool(self.shared.desk.tool(options::read(&custom)?)?);
+            Ok(())
+        })
+    }
+
+    #[napi]
+    pub fn toolbox(&self, cwd: String) -> Toolbox {
+        Toolbox::new(self.shared.clone(), self.lifeline.clone(), cwd)
     }
 
     #[napi]

@@ -24,4 +24,5 @@ mod feed;
 mod options;
 mod outcome;
 mod session;
+mod tools;
 mod tree;

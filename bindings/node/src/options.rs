@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::tools::Custom;
+
 /// Reads an options object.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| {
@@ -53,6 +55,8 @@ pub(crate) struct Session {
     model: Option<String>,
     thinking_level: Option<String>,
     tools: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) custom_tools: Vec<Custom>,
     system_prompt: Option<String>,
     durability: Option<Durability>,
     #[serde(default)]

@@ -42,7 +42,7 @@ pub(crate) fn check_text(text: &str, limit: usize) -> Result<()> {
     }
     let message = format!(
         "a text of {} bytes is longer than a JavaScript string can be ({limit} characters); \
-         read the entry as bytes with tree.raw(id)",
+         ask for less of it, or read an entry as bytes with tree.raw(id)",
         text.len()
     );
     Err(Error::new(ErrorCode::TooLarge, message))

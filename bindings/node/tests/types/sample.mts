@@ -1,5 +1,5 @@
 // Compiled, never run: the declarations as a host meets them. A line below `@ts-expect-error` must not compile.
-import { BranchlineError, Engine, Session, listSessions, type Message, type SessionEvent } from 'branchline'
+import { BranchlineError, Engine, Session, Toolbox, listSessions, tool, type Message, type SessionEvent } from 'branchline'
 
 const controller = new AbortController()
 await using session = await Session.create({ cwd: '.', model: 'scripted/demo', durability: 'turn' })
@@ -51,6 +51,27 @@ try {
 await using engine = new Engine({ workerThreads: 1 })
 engine.addScriptedModel('hello', [{ content: [{ type: 'text', text: 'Hello.' }] }])
 for (const info of await listSessions({ cwd: '.', engine })) console.log(info.path, info.modified, bytes, id)
+
+// Tools, built in and of one's own.
+const weather = tool({
+  name: 'weather',
+  description: 'Current weather.',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  async execute({ city }: { city: string }, { signal, progress }) {
+    progress(`asking for ${city}`)
+    return signal.aborted ? '' : { city, temperature: 21 }
+  },
+})
+engine.addTool(weather)
+await Session.create({ engine, tools: ['read', weather, { name: 'inline', execute: () => 'text' }] })
+const tools = new Toolbox({ cwd: '.', tools: [weather] })
+const found = await tools.grep('TODO', { path: 'src', limit: 20, signal: controller.signal, onProgress: (partial) => partial.text })
+console.log(found.text, found.isError, found.structuredContent, (await tools.call(weather, { city: 'Kyiv' })).content.length)
+await tools.edit('a.txt', [['old', 'new'], { oldText: 'a', newText: 'b' }], { check: false })
+// @ts-expect-error no such option
+await tools.grep('TODO', { directory: 'src' })
+// @ts-expect-error a tool needs a function
+tool({ name: 'nothing' })
 
 // @ts-expect-error sessions are made by Session.create and its like
 new Session()

@@ -1,0 +1,119 @@
+'use strict'
+const { AsyncLocalStorage } = require('node:async_hooks')
+const { bridge, call } = require('./native.cjs')
+const { BranchlineError, fromNative, text, json } = require('./errors.cjs')
+
+const KEYS = ['name', 'description', 'parameters', 'executionMode', 'snippet', 'guidelines', 'constrainedSampling', 'execute']
+
+function invalid(message) {
+  return new BranchlineError(message, { code: 'invalid_argument' })
+}
+
+/** A function that a model, and `Toolbox.call`, may call. */
+class Tool {
+  constructor(given) {
+    if (given === null || typeof given !== 'object') throw invalid('a tool is an object with name, parameters and execute')
+    for (const key of Object.keys(given)) if (!KEYS.includes(key)) throw invalid(`a tool has no ${JSON.stringify(key)}`)
+    text(given.name, 'the name of a tool')
+    if (typeof given.execute !== 'function') throw invalid(`tool ${given.name}: execute must be a function`)
+    Object.assign(this, given)
+    Object.freeze(this)
+  }
+}
+
+/** Checks a tool's definition and gives it back as a `Tool`. */
+function tool(given) {
+  return given instanceof Tool ? given : new Tool(given)
+}
+
+/*
+ * The tools in use, by number. What uses them (session, toolbox, engine) holds the binding; here it is held weakly, so
+ * that a tool which refers to its own session keeps nothing alive.
+ */
+const bindings = new Map()
+const gone = new FinalizationRegistry((number) => bindings.delete(number))
+const running = new Map() // AbortControllers, by request
+const served = new AsyncLocalStorage() // the session whose tool is running
+const anchor = {} // of the wait for requests, which does not keep the process alive
+let desk
+let last = 0
+
+/** Makes a tool callable. The result must be kept as long as it is. */
+function bind(given) {
+  const { execute, ...definition } = tool(given)
+  const binding = { execute, number: ++last }
+  binding.custom = { target: last, definition }
+  bindings.set(last, new WeakRef(binding))
+  gone.register(binding, last)
+  if (desk === undefined) {
+    desk = bridge.desk()
+    serve()
+  }
+  return binding
+}
+
+/** Names, and the bindings of those tools that are no names. */
+function split(tools) {
+  if (!Array.isArray(tools)) throw invalid('tools must be a list of names and tools')
+  const own = tools.filter((tool) => typeof tool !== 'string').map(bind)
+  return { names: tools.map((tool) => (typeof tool === 'string' ? tool : tool.name)), own }
+}
+
+async function serve() {
+  for (;;) {
+    const notices = await call((ticket) => desk.next(ticket), anchor).catch(() => [])
+    if (notices.length === 0) return // the environment ends
+    for (const notice of notices) take(JSON.parse(notice))
+  }
+}
+
+function take(notice) {
+  if (notice.cancelled !== undefined) {
+    running.get(notice.cancelled)?.abort()
+    running.delete(notice.cancelled)
+    return
+  }
+  const binding = bindings.get(notice.target)?.deref()
+  if (binding) void run(notice, binding)
+  else desk.fail(notice.id, 'the tool does not exist any more')
+}
+
+async function run({ id, name, callId, sessionId, cwd, arguments: args }, { execute }) {
+  const controller = new AbortController()
+  running.set(id, controller)
+  const progress = (update) => {
+    try {
+      return desk.progress(id, json(update, 'an update'))
+    } catch (error) {
+      throw fromNative(error)
+    }
+  }
+  const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
+  try {
+    const value = await served.run(sessionId, () => execute(args, context))
+    desk.complete(id, json(value ?? null, 'the result of the tool'))
+  } catch (error) {
+    desk.fail(id, failure(fromNative(error)))
+  } finally {
+    running.delete(id)
+  }
+}
+
+/** What a model reads of whatever was thrown. */
+function failure(error) {
+  try {
+    if (error instanceof BranchlineError || !(error instanceof Error)) return String(error?.message ?? error)
+    return error.message ? `${error.name}: ${error.message}` : error.name
+  } catch {
+    return 'the tool failed'
+  }
+}
+
+/** Fails inside a tool that this session waits for. */
+function refuseToWaitFor(sessionId) {
+  if (sessionId && served.getStore() === sessionId) {
+    throw new BranchlineError('waiting here would wait for this tool; return from it and wait elsewhere', { code: 'would_deadlock' })
+  }
+}
+
+module.exports = { Tool, tool, bind, split, refuseToWaitFor, invalid }
