@@ -222,6 +222,9 @@ typedef struct branchline_events branchline_events;
 /// no live request they give 0, false or NULL.
 typedef struct branchline_request branchline_request;
 
+/// A queue of questions to the host, for any number of tools.
+typedef struct branchline_requests branchline_requests;
+
 /// A live session: one cursor over one session tree, with its model, tools, queues and agent loop.
 typedef struct branchline_session branchline_session;
 
@@ -1228,6 +1231,55 @@ branchline_status branchline_request_progress_n(branchline_request *request,
 /// Threads: any, also from inside the callback that brought the request.
 /// Errors: INVALID_HANDLE, FORKED.
 branchline_status branchline_request_free(branchline_request *request);
+
+/// Makes an empty queue.
+///
+/// Ownership: `out_requests` is yours: free it with branchline_requests_free.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, FORKED.
+branchline_status branchline_requests_new(branchline_requests **out_requests, branchline_error **error);
+
+/// Makes a tool of the host's whose calls come to this queue: tell them apart by branchline_request_name. The definition
+/// is as for branchline_tool_new. When the queue is freed, calls fail.
+///
+/// Ownership: borrows everything; `out_tool` is yours: free it with branchline_tool_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_tool(branchline_requests *requests,
+                                           const char *definition_json,
+                                           branchline_tool **out_tool,
+                                           branchline_error **error);
+
+/// branchline_requests_tool for a definition that is not NUL-terminated.
+///
+/// Ownership: borrows everything; `out_tool` is yours: free it with branchline_tool_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_requests_tool.
+branchline_status branchline_requests_tool_n(branchline_requests *requests,
+                                             const char *definition_json,
+                                             size_t length,
+                                             branchline_tool **out_tool,
+                                             branchline_error **error);
+
+/// Waits for the next request, at most `timeout_ms` milliseconds; 0 does not wait, BRANCHLINE_WAIT_FOREVER has no limit.
+/// Whether one that was taken is still wanted tells branchline_request_is_cancelled.
+///
+/// Ownership: borrows `requests`; `out_request` is yours: answer it, and free it with branchline_request_free.
+/// Threads: any that may block, also several at once.
+/// Errors: TIMEOUT when none came in time, END when the queue was freed meanwhile (neither comes with an error object);
+/// INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_next(branchline_requests *requests,
+                                           uint32_t timeout_ms,
+                                           branchline_request **out_request,
+                                           branchline_error **error);
+
+/// Frees a queue. What is in it, and calls to come, fail; requests that were taken can be answered. A thread that waits in
+/// branchline_requests_next gets END. NULL is fine.
+///
+/// Ownership: takes `requests`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_free(branchline_requests *requests);
 
 /// Makes a toolbox with the tools of an engine: the built-in ones and those it was given. `options` may be NULL.
 ///

@@ -162,8 +162,8 @@ private:
   detail::Handle<branchline_events, branchline_events_free> handle_;
 };
 
-/// A question to the host: run this tool. It is answered once, when and from where the host likes; one that goes without
-/// an answer is a failed call.
+/// A question to the host: run this tool. It is answered once, when and from where the host likes; one that goes
+/// without an answer is a failed call.
 class Request {
 public:
   explicit Request(branchline_request *handle) noexcept : handle_(handle) {}
@@ -208,6 +208,39 @@ public:
 
 private:
   detail::Handle<branchline_tool, branchline_tool_free> handle_;
+};
+
+/// A queue of requests, for programs that take them on a thread of their own; see Engine::tool for the other way.
+class Requests {
+public:
+  Requests() {
+    detail::Call call;
+    branchline_requests *out = nullptr;
+    call.check(branchline_requests_new(&out, call.out()));
+    handle_.reset(out);
+  }
+  /// A tool whose calls come here.
+  Tool tool(const std::string &definition_json) {
+    detail::Call call;
+    branchline_tool *out = nullptr;
+    call.check(
+        branchline_requests_tool_n(get(), definition_json.data(), definition_json.size(), &out, call.out()));
+    return Tool(out);
+  }
+  /// Calls `use` with the next request. False when none came in time.
+  bool next(std::uint32_t timeout_ms, const std::function<void(Request)> &use) {
+    detail::Call call;
+    branchline_request *out = nullptr;
+    branchline_status status = branchline_requests_next(get(), timeout_ms, &out, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
+    call.check(status);
+    use(Request(out));
+    return true;
+  }
+  branchline_requests *get() const noexcept { return handle_.get(); }
+
+private:
+  detail::Handle<branchline_requests, branchline_requests_free> handle_;
 };
 
 /// How a session is made or opened; each setter returns the object.
@@ -551,7 +584,8 @@ public:
     callbacks.on_call = on_call;
     callbacks.destroy = destroy; // also when this fails
     branchline_tool *out = nullptr;
-    call.check(branchline_tool_new_n(get(), definition_json.data(), definition_json.size(), &callbacks, &out, call.out()));
+    call.check(
+        branchline_tool_new_n(get(), definition_json.data(), definition_json.size(), &callbacks, &out, call.out()));
     return Tool(out);
   }
   /// For the sessions and toolboxes made from now on.

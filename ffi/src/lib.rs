@@ -26,6 +26,7 @@ mod json;
 mod options;
 mod output;
 mod request;
+mod requests;
 mod session;
 mod session_append;
 mod session_run;

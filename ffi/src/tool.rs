@@ -132,7 +132,7 @@ impl Desk {
 }
 
 pub(crate) struct ToolObject {
-    core: Arc<dyn Tool>,
+    pub(crate) core: Arc<dyn Tool>,
 }
 
 static TOOLS: Table<ToolObject> = Table::new();

@@ -375,11 +375,80 @@ static void failures(branchline_engine *engine)
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_request_complete(NULL, "1", &error));
 }
 
+static void *wait_for_end(void *requests)
+{
+  branchline_error *error = NULL;
+  branchline_request *request = NULL;
+  branchline_status status = branchline_requests_next(requests, LONG, &request, &error);
+  /* The other, if this thread came late. */
+  CHECK(status == BRANCHLINE_STATUS_END || status == BRANCHLINE_STATUS_INVALID_HANDLE);
+  branchline_error_free(error);
+  return NULL;
+}
+
+/* Pull: the host takes requests on its own thread. */
+static void pulled(branchline_engine *engine)
+{
+  branchline_error *error = NULL;
+  branchline_requests *requests = NULL;
+  branchline_request *request = NULL;
+  branchline_tool *tool = NULL;
+  branchline_toolbox *toolbox = NULL;
+  branchline_call *call = NULL;
+  pthread_t thread;
+  char *json = NULL;
+
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_requests_new(NULL, &error));
+  CHECK_OK(branchline_requests_new(&requests, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_requests_tool(requests, "{}", &tool, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_requests_tool_n(requests, WEATHER, 9, &tool, &error));
+  CHECK_OK(branchline_requests_tool(requests, WEATHER, &tool, &error));
+  CHECK_OK(branchline_toolbox_new(engine, NULL, &toolbox, &error));
+  CHECK_OK(branchline_toolbox_add_tool(toolbox, tool, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_TIMEOUT, branchline_requests_next(requests, 0, &request, &error));
+
+  CHECK_OK(branchline_toolbox_start(toolbox, "weather", "{\"city\":\"Kyiv\"}", NULL, &call, &error));
+  CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
+  CHECK(strcmp(branchline_request_arguments(request), "{\"city\":\"Kyiv\"}") == 0);
+  CHECK_OK(branchline_request_complete(request, "\"sunny\"", &error));
+  CHECK(branchline_request_free(request) == BRANCHLINE_STATUS_OK);
+  CHECK_OK(branchline_call_wait(call, LONG, &json, &error));
+  CHECK(strstr(json, "sunny") != NULL);
+  branchline_string_free(json);
+  branchline_call_free(call);
+
+  /* One that was cancelled in the queue is not handed out; one that was taken says so. */
+  CHECK_OK(branchline_toolbox_start(toolbox, "weather", "{\"city\":\"a\"}", NULL, &call, &error));
+  CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
+  CHECK_OK(branchline_call_cancel(call, &error));
+  CHECK_OK(branchline_call_wait(call, LONG, NULL, &error));
+  branchline_call_free(call);
+  CHECK(branchline_request_is_cancelled(request));
+  branchline_request_free(request);
+  CHECK_STATUS(BRANCHLINE_STATUS_TIMEOUT, branchline_requests_next(requests, 10, &request, &error));
+
+  /* The queue goes, with somebody who waits. */
+  pthread_create(&thread, NULL, wait_for_end, requests);
+  {
+    const struct timespec moment = { 0, 50000000 };
+    nanosleep(&moment, NULL);
+  }
+  CHECK(branchline_requests_free(requests) == BRANCHLINE_STATUS_OK);
+  pthread_join(thread, NULL);
+  CHECK(branchline_requests_free(requests) == BRANCHLINE_STATUS_INVALID_HANDLE);
+  json = ask(toolbox);
+  CHECK(strstr(json, "takes no more calls") != NULL);
+  branchline_string_free(json);
+  branchline_tool_free(tool);
+  branchline_toolbox_free(toolbox);
+}
+
 void test_tools(void)
 {
   branchline_engine *engine = new_engine();
   failures(engine);
   in_a_toolbox(engine);
+  pulled(engine);
   branchline_engine_free(engine);
   in_a_session();
 }

@@ -24,6 +24,7 @@ const SOURCES: &[&str] = &[
     "session_append",
     "tool",
     "request",
+    "requests",
     "toolbox",
     "call",
     "boundary",
