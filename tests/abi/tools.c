@@ -36,16 +36,22 @@ static void bump(host *self, int *what)
   pthread_mutex_unlock(&self->lock);
 }
 
-static void wait_for(host *self, const int *what)
+/* Waits until a counter has reached a number. */
+static void wait_count(host *self, const int *what, int count)
 {
   struct timespec end;
   clock_gettime(CLOCK_REALTIME, &end);
   end.tv_sec += LONG / 1000;
   pthread_mutex_lock(&self->lock);
-  while (!*what && pthread_cond_timedwait(&self->changed, &self->lock, &end) == 0) {
+  while (*what < count && pthread_cond_timedwait(&self->changed, &self->lock, &end) == 0) {
   }
-  CHECK(*what == 1);
+  CHECK(*what == count);
   pthread_mutex_unlock(&self->lock);
+}
+
+static void wait_for(host *self, const int *what)
+{
+  wait_count(self, what, 1);
 }
 
 static void on_call(void *user_data, branchline_request *request)
@@ -204,7 +210,8 @@ static void in_a_toolbox(branchline_engine *engine)
   CHECK(strstr(json, "sun\\u0000ny") != NULL && strstr(json, "{\"z\":9007199254740993,\"a\":1}") != NULL);
   branchline_string_free(json);
   CHECK_OK(branchline_toolbox_call(toolbox, "weather", "{}", NULL, NULL, &json, &error));
-  CHECK(strstr(json, "Validation failed") != NULL && self.calls == 1);
+  CHECK(strstr(json, "Validation failed") != NULL);
+  wait_for(&self, &self.calls);
   branchline_string_free(json);
 
   self.act = fail_inside;
@@ -216,6 +223,7 @@ static void in_a_toolbox(branchline_engine *engine)
   CHECK(strstr(json, "gave no answer") != NULL && strstr(json, "\"isError\":true") != NULL);
   branchline_string_free(json);
 
+  wait_count(&self, &self.calls, 3); /* a call may be over before its callback is */
   self.act = keep;
   self.calls = 0;
   pthread_create(&thread, NULL, answer_later, &self);
@@ -281,7 +289,7 @@ static void in_a_session(void)
   self.session = session_with(engine, tool);
   branchline_tool_free(tool);
   prompt(self.session, "Weather?");
-  CHECK(self.calls == 1);
+  wait_for(&self, &self.calls);
   CHECK_OK(branchline_session_context(self.session, &json, &error));
   CHECK(strstr(json, "\"text\":\"[1,2]\"") != NULL && strstr(json, "Thanks.") != NULL);
   branchline_string_free(json);
