@@ -17,6 +17,7 @@ use crate::providers::{
 };
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
+use crate::tools::under_way::{PATIENCE, UnderWay};
 use crate::tools::{self, Operations, Tool, Toolbox};
 use crate::tree::{self, ListOptions, SessionInfo};
 
@@ -128,6 +129,8 @@ pub(crate) struct EngineShared {
     sessions: Mutex<Option<Vec<Weak<Shared>>>>,
     /// Fires when it is; ends the calls of its toolboxes.
     closing: CancellationToken,
+    /// The calls of its toolboxes.
+    tool_calls: UnderWay,
 }
 
 impl Engine {
@@ -164,6 +167,7 @@ impl Engine {
             scripted,
             sessions: Mutex::new(Some(Vec::new())),
             closing: CancellationToken::new(),
+            tool_calls: UnderWay::new(),
         };
         Ok(Engine { inner: Arc::new(Inner { shared: Arc::new(shared), runtime: Mutex::new(Some(runtime)) }) })
     }
@@ -225,7 +229,8 @@ impl Engine {
         let shared = self.shared();
         let tools = lock(&shared.tools).clone();
         let operations = shared.options.operations.clone();
-        Toolbox::on(shared.handle.clone(), None, cwd.into(), operations, tools).until(shared.closing.clone())
+        Toolbox::on(shared.handle.clone(), None, cwd.into(), operations, tools)
+            .until(shared.closing.clone(), shared.tool_calls.clone())
     }
 
     /// Makes a new session (S289). Its file appears with the first message.
@@ -275,11 +280,16 @@ impl Engine {
         self.shared().blocking(list).await
     }
 
-    /// Aborts and closes every session and waits until their files are released. Idempotent.
+    /// Aborts and closes every session, ends the calls of toolboxes, and waits until files are released and processes
+    /// have ended. Idempotent.
     pub async fn shutdown(&self) {
         let sessions = self.shared().close();
         for session in &sessions {
             session.wait_closed().await;
+        }
+        let calls = self.shared().tool_calls.clone();
+        if !calls.is_idle() {
+            let _ = self.shared().handle.spawn(calls.idle()).await;
         }
         if let Some(runtime) = lock(&self.inner.runtime).take() {
             runtime.shutdown_background();
@@ -301,6 +311,10 @@ impl Engine {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        let patience = start.elapsed().saturating_add(PATIENCE).min(limit);
+        while !self.shared().tool_calls.is_idle() && start.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         if let Some(runtime) = lock(&self.inner.runtime).take() {
             runtime.shutdown_timeout(limit.saturating_sub(start.elapsed()));
         }
@@ -312,7 +326,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let sessions = self.shared.close();
         let Some(runtime) = lock(&self.runtime).take() else { return };
-        if sessions.is_empty() {
+        let calls = self.shared.tool_calls.clone();
+        if sessions.is_empty() && calls.is_idle() {
             return runtime.shutdown_background();
         }
         // Dropping must not wait, but what the sessions have should be stored: a thread of its own sees them out. The
@@ -321,7 +336,8 @@ impl Drop for Inner {
         let theirs = slot.clone();
         let reaper = move || {
             let start = Instant::now();
-            while start.elapsed() < LINGER && sessions.iter().any(|session| !session.is_closed()) {
+            let open = || sessions.iter().any(|session| !session.is_closed());
+            while start.elapsed() < LINGER && open() || start.elapsed() < PATIENCE && !calls.is_idle() {
                 std::thread::sleep(Duration::from_millis(2));
             }
             if let Some(runtime) = lock(&theirs).take() {

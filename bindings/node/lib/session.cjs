@@ -3,7 +3,7 @@ const { call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
 const { Run } = require('./run.cjs')
-const { Tool, refuseToWaitFor } = require('./tools.cjs')
+const { Tool, refuseToWaitFor, serving } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
 
 const secret = Symbol('branchline.session')
@@ -155,10 +155,10 @@ class Session {
     await this.close()
   }
 
-  /** When a call is done, listeners have heard what it caused. */
+  /** When a call is done, listeners have heard what it caused, and so have the signals of tools. */
   async #call(begin) {
     const value = await call(begin)
-    if (this.#waits.size > 0) await flush()
+    if (this.#waits.size > 0 || serving()) await flush()
     return value
   }
 }

@@ -1,7 +1,7 @@
 'use strict'
 const { AsyncLocalStorage } = require('node:async_hooks')
-const { bridge, call } = require('./native.cjs')
-const { BranchlineError, fromNative, text, json } = require('./errors.cjs')
+const { bridge, call, ask } = require('./native.cjs')
+const { BranchlineError, text, json } = require('./errors.cjs')
 
 const KEYS = ['name', 'description', 'parameters', 'executionMode', 'snippet', 'guidelines', 'constrainedSampling', 'execute']
 
@@ -82,18 +82,16 @@ async function run({ id, name, callId, sessionId, cwd, arguments: args }, { exec
   const controller = new AbortController()
   running.set(id, controller)
   const progress = (update) => {
-    try {
-      return desk.progress(id, json(update, 'an update'))
-    } catch (error) {
-      throw fromNative(error)
-    }
+    const partial = json(update, 'an update')
+    return ask(() => desk.progress(id, partial))
   }
   const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
   try {
     const value = await served.run(sessionId, () => execute(args, context))
-    desk.complete(id, json(value ?? null, 'the result of the tool'))
+    const result = json(value ?? null, 'the result of the tool')
+    ask(() => desk.complete(id, result))
   } catch (error) {
-    desk.fail(id, failure(fromNative(error)))
+    desk.fail(id, failure(error))
   } finally {
     running.delete(id)
   }
@@ -116,4 +114,7 @@ function refuseToWaitFor(sessionId) {
   }
 }
 
-module.exports = { Tool, tool, bind, split, refuseToWaitFor, invalid }
+/** Whether a tool is running, which may be waiting for its signal. */
+const serving = () => running.size > 0
+
+module.exports = { Tool, tool, bind, split, refuseToWaitFor, serving, invalid }

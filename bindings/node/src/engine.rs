@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use branchline::{Result, SessionOptions};
 use branchline::providers::scripted::{Script, ScriptControl};
+use branchline::{Result, SessionOptions};
 use napi_derive::napi;
 use serde_json::{Value, json};
 

@@ -44,6 +44,7 @@ mod replace_file;
 mod tool;
 mod toolbox;
 pub mod truncate;
+pub(crate) mod under_way;
 #[doc(hidden)]
 pub mod units;
 mod utf8_stream;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::under_way::UnderWay;
 use super::{Operations, Progress, Tool, ToolCall, ToolDefinition, ToolError, ToolResult};
 use crate::error::{Error, ErrorCode, Result};
 
@@ -40,6 +41,8 @@ struct Shared {
     handle: Handle,
     /// Fires when the engine it runs on ends.
     closing: CancellationToken,
+    /// Its calls, which that engine waits for.
+    under_way: UnderWay,
     /// Its own threads, unless it runs on an engine's.
     runtime: Option<Runtime>,
 }
@@ -85,14 +88,15 @@ impl Toolbox {
     ) -> Toolbox {
         let cwd = std::path::absolute(&cwd).unwrap_or(cwd);
         let tools = tools.into_iter().map(|tool| (tool.definition().name.clone(), tool)).collect();
-        let (tools, closing) = (RwLock::new(tools), CancellationToken::new());
-        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, handle, closing, runtime }) }
+        let (tools, closing, under_way) = (RwLock::new(tools), CancellationToken::new(), UnderWay::new());
+        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, handle, closing, under_way, runtime }) }
     }
 
-    /// Ends its calls when `closing` fires. Only for one that was just made.
-    pub(crate) fn until(mut self, closing: CancellationToken) -> Toolbox {
+    /// Ends its calls when `closing` fires, and counts them. Only for one that was just made.
+    pub(crate) fn until(mut self, closing: CancellationToken, under_way: UnderWay) -> Toolbox {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.closing = closing;
+            shared.under_way = under_way;
         }
         self
     }
@@ -132,6 +136,7 @@ impl Toolbox {
     }
 
     async fn run(self, name: String, arguments: Value, cancel: CancellationToken, progress: Progress) -> ToolResult {
+        let _one = self.shared.under_way.begin();
         // Caught: when the engine ends meanwhile there are no timers any more.
         let grace = AssertUnwindSafe(async {
             cancel.cancelled().await;
