@@ -20,7 +20,7 @@ pub fn chat_completions(id: &str, model: &TargetModel) -> String {
     if joined.len() <= LIMIT {
         return joined;
     }
-    let hash = hash(id);
+    let hash = cut(&format!("{:0>8}", hash(id)), 8);
     format!("{}_{hash}", cut(&call, LIMIT - 1 - hash.len()))
 }
 
@@ -36,6 +36,11 @@ pub fn responses(id: &str, model: &TargetModel, from: &Message) -> String {
         item => part(&format!("fc_{item}")),
     };
     format!("{}|{item}", part(call))
+}
+
+/// The Responses API of services that have no ids of their own: one part.
+pub fn whole(id: &str) -> String {
+    cut(&sanitise(id), 64).trim_end_matches('_').to_owned()
 }
 
 /// Everything but ASCII letters, digits, `_` and `-` becomes `_`, one for each UTF-16 code unit.
@@ -67,12 +72,29 @@ fn cut_text(text: &str, limit: usize) -> String {
         .collect()
 }
 
-/// Eight hexadecimal digits that depend on the text only (FNV-1a, folded).
-fn hash(text: &str) -> String {
-    let full = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{:08x}", (full >> 32) as u32 ^ full as u32)
+/// A short name that depends on the text only: cyrb53, a function in the public domain, over UTF-16, both halves in base
+/// 36. Other programs with the same sessions use it too, so the same history has the same ids there.
+pub(crate) fn hash(text: &str) -> String {
+    let (mut a, mut b) = (0xdead_beef_u32, 0x41c6_ce57_u32);
+    for unit in text.encode_utf16() {
+        a = (a ^ u32::from(unit)).wrapping_mul(2_654_435_761);
+        b = (b ^ u32::from(unit)).wrapping_mul(1_597_334_677);
+    }
+    a = (a ^ (a >> 16)).wrapping_mul(2_246_822_507) ^ (b ^ (b >> 13)).wrapping_mul(3_266_489_909);
+    b = (b ^ (b >> 16)).wrapping_mul(2_246_822_507) ^ (a ^ (a >> 13)).wrapping_mul(3_266_489_909);
+    base36(b) + &base36(a)
+}
+
+fn base36(number: u32) -> String {
+    let mut digits = Vec::new();
+    let mut rest = number;
+    loop {
+        digits.push(char::from_digit(rest % 36, 36).unwrap_or('0'));
+        rest /= 36;
+        if rest == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::anthropic::Anthropic;
 use super::drive::{Services, drive, failed};
 use super::google::Google;
+use super::openai_chat::OpenAiChat;
+use super::openai_responses::OpenAiResponses;
 use super::protocol::Protocol;
 use super::{Model, Provider, Request, ResponseStream};
 
 /// Every protocol there is.
 pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
-    vec![Arc::new(Anthropic::default()), Arc::new(Google::default())]
+    vec![
+        Arc::new(Anthropic::default()),
+        Arc::new(OpenAiChat),
+        Arc::new(OpenAiResponses),
+        Arc::new(Google::default()),
+    ]
 }
 
 /// Protocols by name, and what their requests share. One for each engine.

@@ -1,0 +1,263 @@
+//! The stream of a chat completion: a state machine over the data of one event (P320–P325).
+//!
+//! A response has at most one thinking and one text block; calls have one each. Nothing says when a block is over, so
+//! all of them end when the stream does, in block order (P324).
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::chunk::{CallPiece, Choice, Chunk, Delta};
+use super::details::ReasoningDetails;
+use super::usage;
+use crate::message::{Cost, StopReason, Usage};
+use crate::providers::assemble::Assembler;
+use crate::providers::grammar::InputAsJson;
+use crate::providers::openai_shared as shared;
+use crate::providers::protocol::{Flow, Interpreter};
+use crate::providers::sse::SseEvent;
+use crate::providers::wire::{self, Text, Wire};
+
+struct Chunks;
+
+impl Wire for Chunks {
+    type Of<'a> = Chunk<'a>;
+}
+
+/// What the parser has to know of the request.
+#[derive(Debug, Default)]
+pub(super) struct ChatStreamOptions {
+    /// The service says why it stops; a stream that ends without is incomplete.
+    pub(super) supports_finish_reason: bool,
+    /// The service reports what it billed (P62).
+    pub(super) bills: bool,
+    /// Tools with a grammar: name → the property that holds the input (P132).
+    pub(super) grammar_tools: HashMap<String, String>,
+}
+
+/// The parser's state.
+#[derive(Debug)]
+pub(super) struct ChatStream {
+    options: ChatStreamOptions,
+    known: bool,
+    thinking: Option<usize>,
+    text: Option<usize>,
+    calls: Vec<Call>,
+    details: ReasoningDetails,
+    finish: Option<String>,
+    error: Option<String>,
+}
+
+/// An open tool call.
+#[derive(Debug)]
+struct Call {
+    block: usize,
+    index: Option<u64>,
+    id: String,
+    named: bool,
+    input: Option<InputAsJson>,
+}
+
+impl ChatStream {
+    pub(super) fn new(options: ChatStreamOptions) -> ChatStream {
+        ChatStream {
+            options,
+            known: false,
+            thinking: None,
+            text: None,
+            calls: Vec::new(),
+            details: ReasoningDetails::default(),
+            finish: None,
+            error: None,
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Chunk<'_>, out: &mut Assembler) -> Result<(), String> {
+        if let Some(error) = shared::error_text(chunk.error) {
+            return Err(error);
+        }
+        if !self.known
+            && let Some(id) = chunk.id.filled()
+        {
+            self.known = true;
+            out.set_response_id(id);
+        }
+        if let Some(model) = chunk.model.filled() {
+            out.set_response_model(model);
+        }
+        let choice = chunk.choices.as_ref().and_then(|choices| choices.first());
+        self.usage(chunk.usage.or_else(|| choice.and_then(|choice| choice.usage)), out);
+        match choice {
+            Some(choice) => self.choice(choice, out),
+            None => Ok(()),
+        }
+    }
+
+    fn usage(&self, raw: Option<&RawValue>, out: &mut Assembler) {
+        if let Some((usage, billed)) = usage::read(raw) {
+            match billed.filter(|_| self.options.bills) {
+                None => out.set_usage(usage),
+                Some(total) => {
+                    let cost = out.model().prices.cost(&usage);
+                    out.set_priced_usage(Usage { cost: Cost { total, total_from_provider: Some(true), ..cost }, ..usage });
+                }
+            }
+        }
+    }
+
+    fn choice(&mut self, choice: &Choice<'_>, out: &mut Assembler) -> Result<(), String> {
+        if let Some(delta) = &choice.delta {
+            self.delta(delta, out)?;
+        }
+        if let Some(reason) = choice.finish_reason.filled() {
+            self.finish = Some(reason.to_owned());
+            self.error = shared::error_text(choice.error);
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: &Delta<'_>, out: &mut Assembler) -> Result<(), String> {
+        let thinking = delta.thinking();
+        if let Some((field, text)) = thinking {
+            let block = self.thinking_block(field, out);
+            out.thinking_delta(block, text);
+        }
+        if let Some(raw) = delta.reasoning_details {
+            let text = self.details.add(raw);
+            if !self.details.is_empty() {
+                let block = self.thinking_block("reasoning", out);
+                if thinking.is_none() && !text.is_empty() {
+                    out.thinking_delta(block, &text);
+                }
+            }
+        }
+        if let Some(text) = delta.content.filled().or_else(|| delta.refusal.filled()) {
+            let block = *self.text.get_or_insert_with(|| out.text_start());
+            out.text_delta(block, text);
+        }
+        for piece in delta.tool_calls.iter().flatten() {
+            self.call(piece, out);
+        }
+        Ok(())
+    }
+
+    fn thinking_block(&mut self, field: &str, out: &mut Assembler) -> usize {
+        *self.thinking.get_or_insert_with(|| {
+            let block = out.thinking_start();
+            out.set_signature(block, field);
+            block
+        })
+    }
+
+    /// The call a piece belongs to: by its index, else by its id, else the last one (P321).
+    fn find(&self, piece: &CallPiece<'_>) -> Option<usize> {
+        let id = piece.id.filled();
+        match piece.index.0 {
+            Some(index) => self.calls.iter().position(|call| call.index == Some(index)),
+            None => match id {
+                Some(id) => self.calls.iter().position(|call| call.id == id),
+                None => self.calls.len().checked_sub(1),
+            },
+        }
+    }
+
+    fn call(&mut self, piece: &CallPiece<'_>, out: &mut Assembler) {
+        let (name, arguments, custom) = match (&piece.function, &piece.custom) {
+            (Some(function), _) => (function.name.filled(), function.arguments, None),
+            (None, Some(custom)) => (custom.name.filled(), None, Some(custom)),
+            (None, None) => (None, None, None),
+        };
+        let at = self.find(piece).unwrap_or_else(|| {
+            let id = piece.id.or_empty();
+            let block = out.call_start(id, name.unwrap_or_default());
+            let input = custom.map(|_| {
+                let property = name.and_then(|name| self.options.grammar_tools.get(name));
+                InputAsJson::new(property.map_or("input", String::as_str))
+            });
+            self.calls.push(Call {
+                block,
+                index: piece.index.0,
+                id: id.to_owned(),
+                named: name.is_some(),
+                input,
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.id.is_empty()
+            && let Some(id) = piece.id.filled()
+        {
+            call.id = id.to_owned();
+            out.call_identify(call.block, id, "");
+        }
+        if !call.named
+            && let Some(name) = name
+        {
+            call.named = true;
+            out.call_identify(call.block, "", name);
+        }
+        match (&mut call.input, custom) {
+            (Some(input), Some(piece)) => {
+                let delta = input.push(piece.input.or_empty());
+                out.call_delta(call.block, &delta);
+            }
+            _ => match arguments.map(|raw| (raw.get(), serde_json::from_str::<Text<'_>>(raw.get()))) {
+                Some((_, Ok(text))) if text.0.is_some() => {
+                    out.call_delta(call.block, text.or_empty());
+                }
+                Some((raw, _)) if raw.starts_with('{') => out.call_delta(call.block, raw),
+                _ => out.call_delta(call.block, ""),
+            },
+        }
+    }
+}
+
+impl Interpreter for ChatStream {
+    fn event(&mut self, event: &SseEvent<'_>, out: &mut Assembler) -> Result<Flow, String> {
+        let data = &*event.data;
+        match data.trim_ascii() {
+            "" => return Ok(Flow::Continue),
+            "[DONE]" => return Ok(Flow::Done),
+            _ => {}
+        }
+        wire::read::<Chunks, _>(data, |chunk| self.chunk(&chunk, out))
+            .map_err(|problem| shared::unreadable(data, &problem))??;
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self, out: &mut Assembler) -> Result<(), String> {
+        if let (Some(block), Some(signature)) = (self.thinking, self.details.signature()) {
+            out.set_signature(block, &signature);
+        }
+        for call in &mut self.calls {
+            if let Some(input) = &mut call.input {
+                let delta = input.end();
+                out.call_delta(call.block, &delta);
+            }
+        }
+        out.end_all();
+        // A model that calls tools wants them run, whatever its server calls that.
+        let usual = if self.calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse };
+        let Some(raw) = self.finish.take() else {
+            if self.options.supports_finish_reason {
+                return Err("Stream ended without finish_reason".to_owned());
+            }
+            out.finish(usual);
+            return Ok(());
+        };
+        let stop = match raw.as_str() {
+            "stop" | "end" => Some(usual),
+            "tool_calls" | "function_call" => Some(StopReason::ToolUse),
+            "length" => Some(StopReason::Length),
+            _ => None,
+        };
+        out.set("rawStopReason", raw.as_str());
+        match stop {
+            Some(stop) => {
+                out.finish(stop);
+                Ok(())
+            }
+            None => Err(self.error.take().unwrap_or_else(|| format!("Provider finish_reason: {raw}"))),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Token counts and the price a router bills (P322, P62).
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::chunk::RawUsage;
+use crate::message::Usage;
+use crate::providers::openai_shared as shared;
+
+/// What the service says it billed, in US dollars.
+fn billed(raw: &RawUsage) -> Option<f64> {
+    let amount = |number: &Value| number.as_f64().filter(|amount| *amount >= 0.0 && amount.is_finite());
+    let cost = amount(&raw.cost)?;
+    if !raw.is_byok? {
+        return Some(cost);
+    }
+    let details = raw.cost_details.as_ref()?;
+    let upstream = amount(&details.upstream_inference_cost).or_else(|| {
+        Some(amount(&details.upstream_inference_prompt_cost)? + amount(&details.upstream_inference_completions_cost)?)
+    })?;
+    Some(cost + upstream)
+}
+
+/// Tokens of a usage object, and the billed price if there is one. `None` when there is no such object.
+pub(super) fn read(raw: Option<&RawValue>) -> Option<(Usage, Option<f64>)> {
+    let raw: RawUsage = shared::read(raw)?;
+    let prompt = raw.prompt_tokens.or_zero();
+    let details = raw.prompt_tokens_details.as_ref();
+    let cached = details
+        .and_then(|details| details.cached_tokens.0)
+        .or_else(|| raw.prompt_cache_hit_tokens.0)
+        .or_else(|| raw.cached_tokens.0)
+        .unwrap_or(0);
+    let written = details.and_then(|details| details.cache_write_tokens.0).unwrap_or(0);
+    let reasoning = raw.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens.0);
+    let mut usage = Usage {
+        input: prompt.saturating_sub(cached).saturating_sub(written),
+        output: raw.completion_tokens.or_zero(),
+        cache_read: cached,
+        cache_write: written,
+        reasoning: Some(reasoning.unwrap_or(0)),
+        ..Usage::default()
+    };
+    usage.total_tokens = usage.input.saturating_add(usage.output).saturating_add(cached).saturating_add(written);
+    Some((usage, billed(&raw)))
+}
