@@ -23,7 +23,7 @@ use super::openai_tools::grammar_tools;
 use super::protocol::{Call, Interpreter, Protocol};
 use super::transcript::{UniqueIds, target, transcript};
 use super::{CacheRetention, Request};
-use crate::agent::call_id;
+use super::call_id;
 use crate::message::Message;
 
 /// The protocol's name in models.

@@ -23,8 +23,6 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default)]
     pub(super) arguments: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) input: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) item: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) response: Option<&'a RawValue>,

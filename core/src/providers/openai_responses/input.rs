@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::agent::call_id;
+use crate::providers::call_id;
 use crate::message::{Block, JsonObject, Message, Role, ToolCallBlock};
 use crate::providers::{Model, Request};
 use crate::providers::openai_shared::{self as shared, host_matches, result_text};
@@ -75,9 +75,11 @@ impl<'a> Input<'a> {
     }
 
     fn assistant(&mut self, message: &Message, number: usize, out: &mut Vec<Value>) {
-        let own = message.get_str("provider") == Some(&self.model.provider)
+        // Ids of another model of the same service would be looked up there, with its reasoning; those of other services
+        // were replaced (P404).
+        let sibling = message.get_str("provider") == Some(&self.model.provider)
             && message.get_str("api") == Some(&self.model.api)
-            && message.get_str("model") == Some(&self.model.id);
+            && message.get_str("model") != Some(&self.model.id);
         // Reasoning that cannot be sent back takes the ids of what followed from it along.
         let mut paired = message.get(UNPAIRED).is_none();
         let mut texts = 0;
@@ -97,7 +99,7 @@ impl<'a> Input<'a> {
                     texts += 1;
                     out.push(self.text(text.text, signature, paired, fallback));
                 }
-                Block::ToolCall(call) => out.push(self.call(&call, own && paired)),
+                Block::ToolCall(call) => out.push(self.call(&call, paired && !sibling)),
                 _ => {}
             }
         }

@@ -90,7 +90,12 @@ impl Differences {
             Some((classify::is_retryable(text), classify::is_overflow_text(text, &provider)))
         };
         let same = if exact { error == our_error } else { meaning(&error) == meaning(&our_error) };
-        if !same {
+        let texts = (error.as_ref().and_then(Value::as_str), our_error.as_ref().and_then(Value::as_str));
+        // The service's own code in front of its words.
+        let coded = matches!(texts, (Some(wanted), Some(got)) if !exact && got.ends_with(&format!(": {wanted}")));
+        if !same && coded {
+            self.on_purpose.push("D-error-codes");
+        } else if !same {
             self.note(".final.errorMessage", &json!(error), &json!(our_error));
         }
         self.value(".final", &wanted, &got);
