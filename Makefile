@@ -12,6 +12,8 @@
 #   make bench-cancel         how fast searches of a million files end when they are cancelled
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
+#   make test-local-model     a real small model in llama.cpp's server (200 MB, once)
+#   make test-judges          the official SDKs of OpenAI, Anthropic and Google read the same streams (150 MB, once)
 #   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
 
 SHELL := /bin/sh
@@ -23,7 +25,7 @@ NEED  := sh tools/need.sh
 .PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
-	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long lint-rust lint-header lint-python lint-node
+	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
 
 help:
 	@sed -n '2,15s/^# \{0,1\}//p' Makefile
@@ -67,6 +69,13 @@ test-crash: need-rust
 # Tests too long for every run: 10,000 commands started and ended.
 test-long: need-rust
 	cargo test -p branchline --test tools_run_many -- --ignored
+
+# Both install what they need below this folder, and say in one line why when they cannot.
+test-local-model: need-rust
+	@sh tests/local_model/run.sh
+
+test-judges: need-rust
+	@sh tests/judges/run.sh
 
 test-interop: need-rust need-node
 	cargo test -p branchline-interop -- --nocapture
@@ -148,4 +157,4 @@ bench-cancel: need-rust need-python
 	python3 bench/cancel.py $(ARGS)
 
 clean:
-	rm -rf target build $(VENV) bindings/node/node_modules bench/data bench/results
+	rm -rf target build $(VENV) .local-model .judges bindings/node/node_modules bench/data bench/results

@@ -100,7 +100,11 @@ fn bug_68_an_answer_does_not_depend_on_how_its_bytes_arrive() {
     );
     let whole = ask(CHAT, Reply::stream(body));
     assert_eq!(text_of(&whole.message), "🍵 茶 😀");
-    assert_eq!(whole.message["stopReason"], "stop", "an event without a blank line behind it counts: {}", whole.message);
+    assert_eq!(
+        whole.message["stopReason"], "stop",
+        "an event without a blank line behind it counts: {}",
+        whole.message
+    );
     assert_eq!(tokens(&whole.message), [3, 2, 0, 0, 5]);
     let bytes = body.as_bytes();
     let mut ways: Vec<Vec<Act>> = vec![bytes.iter().map(|byte| Act::Send(vec![*byte])).collect()];
@@ -117,7 +121,10 @@ fn bug_68_an_answer_does_not_depend_on_how_its_bytes_arrive() {
         let split = ask(CHAT, Reply::acts(acts));
         assert_eq!(split.updates, whole.updates);
         assert_eq!(text_of(&split.message), "🍵 茶 😀");
-        assert_eq!((&split.message["usage"], &split.message["stopReason"]), (&whole.message["usage"], &whole.message["stopReason"]));
+        assert_eq!(
+            (&split.message["usage"], &split.message["stopReason"]),
+            (&whole.message["usage"], &whole.message["stopReason"])
+        );
     }
 }
 
@@ -176,10 +183,10 @@ fn call(arguments: &str) -> Value {
 fn bug_71_a_chat_stream_without_an_end_is_a_failure() {
     let text = chunk(json!({"content": "half"}));
     for acts in [
-        vec![Act::Send(events(&[text.clone()]).into()), Act::Close],
-        vec![Act::Send(events(&[text.clone()]).into()), Act::Reset],
-        vec![Act::Send(events(&[text.clone()]).into()), Act::End],
-        vec![Act::Send((events(&[text.clone()]) + "data: [DONE]\n\n").into()), Act::End],
+        vec![Act::Send(events(std::slice::from_ref(&text)).into()), Act::Close],
+        vec![Act::Send(events(std::slice::from_ref(&text)).into()), Act::Reset],
+        vec![Act::Send(events(std::slice::from_ref(&text)).into()), Act::End],
+        vec![Act::Send((events(std::slice::from_ref(&text)) + "data: [DONE]\n\n").into()), Act::End],
     ] {
         let told = ask(CHAT, Reply::acts(acts));
         let (stop, error) = stops(&told);
@@ -197,7 +204,9 @@ fn bug_71_calls_of_a_truncated_stream_are_not_run() {
     let cut = Reply::acts(vec![Act::Send(events(&[call("{\"crate\":\"A\"}")]).into()), Act::Close]);
     let server = Server::start(vec![cut, Reply::stream(chat_text("again"))]);
     let session = session_with(&engine, dir.path(), model(&server, CHAT), |options| {
-        options.settings(settings(json!({"retry": {"baseDelayMs": 1}}))).custom_tool(std::sync::Arc::new(Weigh::default()))
+        options
+            .settings(settings(json!({"retry": {"baseDelayMs": 1}})))
+            .custom_tool(std::sync::Arc::new(Weigh::default()))
     });
     let result = say(&session, "go");
     assert_eq!(result.text, "again");
@@ -221,20 +230,31 @@ fn bug_71_the_end_of_a_chat_stream_is_read_with_care() {
     let told = ask(CHAT, done(&[text.clone(), finish("stop"), finish("stop"), usage.clone()]));
     assert_eq!((stops(&told).0, tokens(&told.message)), ("stop", [9, 1, 0, 0, 10]));
 
-    let odd = [json!({"id": "cc"}), json!({"choices": null}), json!({"choices": [], "usage": null}), json!({"choices": [{}]})];
+    let odd = [
+        json!({"id": "cc"}),
+        json!({"choices": null}),
+        json!({"choices": [], "usage": null}),
+        json!({"choices": [{}]}),
+    ];
     let told = ask(CHAT, done(&[&odd[..], &[text.clone(), finish("stop")]].concat()));
     assert_eq!((stops(&told).0, tokens(&told.message)), ("stop", [0; 5]));
     assert_eq!(told.message["usage"]["cost"]["total"], 0.0, "zero, and a number");
 
-    let told = ask(CHAT, done(&[text.clone(), json!({"choices": [{"delta": {}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": -5, "completion_tokens": null, "prompt_tokens_details": {"cached_tokens": 7}}})]));
+    let told = ask(
+        CHAT,
+        done(&[
+            text.clone(),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": -5, "completion_tokens": null, "prompt_tokens_details": {"cached_tokens": 7}}}),
+        ]),
+    );
     assert_eq!(tokens(&told.message), [0, 0, 7, 0, 7], "never negative");
 
     let flags = |model: &mut Model| {
         let flags = json!({"supportsFinishReason": false});
         model.compat = branchline::providers::Compat::new(flags.as_object().unwrap().clone());
     };
-    let told = ask_with(CHAT, done(&[text.clone()]), flags);
+    let told = ask_with(CHAT, done(std::slice::from_ref(&text)), flags);
     assert_eq!(stops(&told).0, "stop", "a service that never says why it stops");
     let told = ask_with(CHAT, done(&[call("{}")]), flags);
     assert_eq!(stops(&told).0, "toolUse");
@@ -255,7 +275,7 @@ fn bug_71_usage_of_zero_is_no_context_size() {
 fn bug_71_responses_end_by_an_event_and_say_how() {
     let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "half"});
     let end = |kind: &str, response: Value| json!({"type": kind, "response": response});
-    let told = ask(RESPONSES, Reply::stream(named_events(&[delta.clone()])));
+    let told = ask(RESPONSES, Reply::stream(named_events(std::slice::from_ref(&delta))));
     assert_eq!((stops(&told).0, text_of(&told.message).as_str()), ("error", "half"));
     assert!(branchline::agent::classify::is_retryable(stops(&told).1));
 
@@ -267,7 +287,8 @@ fn bug_71_responses_end_by_an_event_and_say_how() {
     let told = ask(RESPONSES, Reply::stream(incomplete("content_filter")));
     assert_eq!((stops(&told).0, stops(&told).1.contains("content_filter")), ("error", true));
 
-    let failed = end("response.failed", json!({"status": "failed", "error": {"code": "server_error", "message": "boom"}}));
+    let failed =
+        end("response.failed", json!({"status": "failed", "error": {"code": "server_error", "message": "boom"}}));
     assert_eq!(stops(&ask(RESPONSES, Reply::stream(named_events(&[failed])))), ("error", "server_error: boom"));
     let cancelled = end("response.cancelled", json!({"status": "cancelled"}));
     assert_eq!(stops(&ask(RESPONSES, Reply::stream(named_events(&[cancelled])))).0, "error");
@@ -388,21 +409,42 @@ fn bug_72_items_of_other_models_get_ids_of_their_own() {
     let long = "i".repeat(90);
     let history = [
         user.clone(),
-        assistant("anthropic-messages", "x", "toolUse",
-            json!([thinking("sig"), text("a", None), call("toolu.1:x"), text("b", None)])),
+        assistant(
+            "anthropic-messages",
+            "x",
+            "toolUse",
+            json!([thinking("sig"), text("a", None), call("toolu.1:x"), text("b", None)]),
+        ),
         result("toolu.1:x"),
-        assistant(RESPONSES, "openai", "toolUse",
-            json!([thinking(sealed), text("c", Some(r#"{"v":1,"id":"msg_pi_1"}"#)), call("call_2|fc_2")])),
+        assistant(
+            RESPONSES,
+            "openai",
+            "toolUse",
+            json!([thinking(sealed), text("c", Some(r#"{"v":1,"id":"msg_pi_1"}"#)), call("call_2|fc_2")]),
+        ),
         result("call_2|fc_2"),
         // The same ids once more, as copies of a session may have them.
-        assistant(RESPONSES, "openai", "toolUse",
-            json!([thinking(sealed), text("c", Some(r#"{"v":1,"id":"msg_pi_1"}"#)), call("call_2b|fc_2")])),
+        assistant(
+            RESPONSES,
+            "openai",
+            "toolUse",
+            json!([thinking(sealed), text("c", Some(r#"{"v":1,"id":"msg_pi_1"}"#)), call("call_2b|fc_2")]),
+        ),
         result("call_2b|fc_2"),
         // Reasoning that never got its encrypted form.
-        assistant(RESPONSES, "openai", "toolUse",
-            json!([{"type": "thinking", "thinking": "lost"}, text("d", Some(r#"{"v":1,"id":"msg_9"}"#)), call("call_3|fc_3")])),
+        assistant(
+            RESPONSES,
+            "openai",
+            "toolUse",
+            json!([{"type": "thinking", "thinking": "lost"}, text("d", Some(r#"{"v":1,"id":"msg_9"}"#)), call("call_3|fc_3")]),
+        ),
         result("call_3|fc_3"),
-        assistant(RESPONSES, "other", "toolUse", json!([call(&format!("{long}|{long}")), call("a|b"), call("a|c"), call("")])),
+        assistant(
+            RESPONSES,
+            "other",
+            "toolUse",
+            json!([call(&format!("{long}|{long}")), call("a|b"), call("a|c"), call("")]),
+        ),
         result(&format!("{long}|{long}")),
         result("a|b"),
         result("a|c"),
@@ -434,7 +476,8 @@ fn bug_72_items_of_other_models_get_ids_of_their_own() {
             calls.push(call["id"].as_str().unwrap().to_owned());
         }
         if message["role"] == "tool" {
-            let at = calls.iter().position(|id| message["tool_call_id"] == id.as_str()).expect("a call before its result");
+            let at =
+                calls.iter().position(|id| message["tool_call_id"] == id.as_str()).expect("a call before its result");
             calls.remove(at);
         }
     }
@@ -492,7 +535,8 @@ fn bug_74_arguments_in_tiny_pieces_cost_linear_time() {
 
 #[test]
 fn bug_81_the_last_event_ends_the_answer_not_the_connection() {
-    let completed = named_events(&[json!({"type": "response.completed", "response": {"id": "r", "status": "completed"}})]);
+    let completed =
+        named_events(&[json!({"type": "response.completed", "response": {"id": "r", "status": "completed"}})]);
     let text = named_events(&[json!({"type": "response.output_text.delta", "delta": "x"})]);
     for (api, body) in [(CHAT, chat_text("x")), (RESPONSES, text + &completed)] {
         let dir = tempfile::tempdir().unwrap();
@@ -533,7 +577,10 @@ fn bug_82_errors_inside_a_stream_are_errors() {
     let told = ask(CHAT, Reply::stream("data: {\"choices\": [oops\n\n"));
     assert!(stops(&told).0 == "error" && stops(&told).1.contains("[oops"), "{:?}", stops(&told));
 
-    let page = Reply { headers: vec![("content-type".into(), "text/html".into())], ..Reply::stream("<html>Gateway is down</html>") };
+    let page = Reply {
+        headers: vec![("content-type".into(), "text/html".into())],
+        ..Reply::stream("<html>Gateway is down</html>")
+    };
     for api in [CHAT, RESPONSES] {
         let told = ask(api, page.clone());
         assert!(stops(&told).0 == "error" && stops(&told).1.contains("Gateway is down"), "{:?}", stops(&told));
@@ -554,7 +601,10 @@ fn bug_82_failures_of_the_service_are_retried_and_told_once() {
         Reply::refusal(503, &[], ""),
         Reply::refusal(529, &[], r#"{"error":{"message":"Overloaded","type":"overloaded_error"}}"#),
         Reply::acts(vec![Act::Send(events(&[chunk(json!({"content": "fragment-7"}))]).into()), Act::Reset]),
-        Reply::stream(events(&[chunk(json!({"content": "fragment-7"})), json!({"error": {"type": "overloaded_error"}})])),
+        Reply::stream(events(&[
+            chunk(json!({"content": "fragment-7"})),
+            json!({"error": {"type": "overloaded_error"}}),
+        ])),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let engine = engine(dir.path());

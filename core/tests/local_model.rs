@@ -13,7 +13,9 @@ use branchline::message::StopReason;
 use branchline::providers::Model;
 use branchline::resources::settings::Settings;
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
-use branchline::{Engine, EngineOptions, EventKind, PromptOptions, Session, SessionOptions, SubscribeOptions, block_on};
+use branchline::{
+    Engine, EngineOptions, EventKind, PromptOptions, Session, SessionOptions, SubscribeOptions, block_on,
+};
 use serde_json::{Value, json};
 
 /// Nothing here waits longer: the machine may be slow, but not that slow.
@@ -70,7 +72,7 @@ impl Server {
         Model::from_json(&facts).expect("a model")
     }
 
-    /// How many tokens the busiest slot has produced, if one is at work.
+    /// Whether it is generating for someone.
     fn at_work(&self) -> bool {
         let (_, slots) = get(self.port, "/slots").expect("an answer about the slots");
         slots.as_array().expect("slots").iter().any(|slot| slot["is_processing"] == true)
@@ -103,12 +105,15 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn session(dir: &Path, model: Model, change: impl FnOnce(SessionOptions) -> SessionOptions) -> Session {
-    let engine = Engine::new(EngineOptions::default().agent_dir(dir.join("agent")).worker_threads(1)).expect("an engine");
+/// A session and the engine it lives in.
+fn session(dir: &Path, model: Model, change: impl FnOnce(SessionOptions) -> SessionOptions) -> (Engine, Session) {
+    let engine =
+        Engine::new(EngineOptions::default().agent_dir(dir.join("agent")).worker_threads(1)).expect("an engine");
     let name = model.full_name();
     engine.add_model(model).expect("a model");
     let options = SessionOptions::new(dir).session_dir(dir.join("sessions")).model(name).tools(Vec::<String>::new());
-    block_on(engine.create_session(change(options))).expect("a session")
+    let session = block_on(engine.create_session(change(options))).expect("a session");
+    (engine, session)
 }
 
 fn say(session: &Session, text: &str) -> branchline::RunResult {
@@ -121,8 +126,9 @@ fn an_answer_streams_in_with_usage() {
     let server = Server::start();
     for api in ["openai-completions", "openai-responses"] {
         let dir = tempfile::tempdir().unwrap();
-        let session = session(dir.path(), server.model(api), |options| options.system_prompt("You are friendly."));
-        let mut run = block_on(session.prompt("Say hello.", PromptOptions::default())).unwrap();
+        let (_engine, session) =
+            session(dir.path(), server.model(api), |options| options.system_prompt("You are friendly."));
+        let run = block_on(session.prompt("Say hello.", PromptOptions::default())).unwrap();
         let mut pieces = Vec::new();
         while let Some(event) = block_on(run.next()) {
             pieces.extend(event.text_delta().map(str::to_owned));
@@ -168,7 +174,7 @@ fn a_forced_call_is_run_and_answered() {
         let mut model = server.model(api);
         model.sampling_params.insert("tool_choice".to_owned(), "required".into());
         model.sampling_params.insert("parallel_tool_calls".to_owned(), false.into());
-        let session = session(dir.path(), model, |options| {
+        let (_engine, session) = session(dir.path(), model, |options| {
             options.custom_tool(tool).tools(["get_weather"]).system_prompt("You are a helpful assistant.")
         });
         let result = say(&session, "Use get_weather for Oslo.");
@@ -191,8 +197,8 @@ fn an_abort_stops_the_server_from_generating() {
     model.max_tokens = 3000;
     // Never the end token: without an abort this goes on for minutes.
     model.sampling_params.insert("ignore_eos".to_owned(), true.into());
-    let session = session(dir.path(), model, |options| options);
-    let mut run = block_on(session.prompt("Count for ever.", PromptOptions::default())).unwrap();
+    let (_engine, session) = session(dir.path(), model, |options| options);
+    let run = block_on(session.prompt("Count for ever.", PromptOptions::default())).unwrap();
     while block_on(run.next()).expect("a delta before the end").text_delta().is_none() {}
     assert!(server.at_work());
     let begun = Instant::now();
@@ -211,7 +217,8 @@ fn a_server_killed_in_the_middle_is_asked_again() {
     let dir = tempfile::tempdir().unwrap();
     let settings = json!({"retry": {"maxRetries": 20, "baseDelayMs": 1000, "maxAgentDelayMs": 1000}});
     let settings = Settings::from_values(settings.as_object().unwrap().clone());
-    let session = session(dir.path(), server.model("openai-completions"), |options| options.settings(settings));
+    let (_engine, session) =
+        session(dir.path(), server.model("openai-completions"), |options| options.settings(settings));
     let events = session.subscribe(SubscribeOptions::default());
     let run = block_on(session.prompt("Tell me a story.", PromptOptions::default())).unwrap();
     let (mut killed, mut retries, mut ended) = (false, 0, None);

@@ -30,9 +30,10 @@ pub(crate) fn error_text(raw: Option<&RawValue>) -> Option<String> {
         _ => None,
     };
     let message = word("message");
-    let kind = [word("code"), word("type")].into_iter().flatten().find(|kind| {
-        !message.as_ref().is_some_and(|message| message.contains(kind.as_str()))
-    });
+    let kind = [word("code"), word("type")]
+        .into_iter()
+        .flatten()
+        .find(|kind| !message.as_ref().is_some_and(|message| message.contains(kind.as_str())));
     let mut text = match (kind, message) {
         (Some(kind), Some(message)) => format!("{kind}: {message}"),
         (Some(text), None) | (None, Some(text)) => text,
@@ -134,17 +135,20 @@ impl CacheKeyMode {
 /// The headers by which a service sends requests of one session to one place (P313, P400).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionHeaders {
-    OpenAi,
-    OpenAiNoSession,
-    OpenRouter,
+    /// Those of the original service.
+    Usual,
+    /// The same without the session's own header.
+    WithoutSession,
+    /// That of OpenRouter.
+    Routed,
 }
 
 impl SessionHeaders {
     pub(crate) fn parse(text: Option<&str>) -> Option<SessionHeaders> {
         match text? {
-            "openai" => Some(SessionHeaders::OpenAi),
-            "openai-nosession" => Some(SessionHeaders::OpenAiNoSession),
-            "openrouter" => Some(SessionHeaders::OpenRouter),
+            "openai" => Some(SessionHeaders::Usual),
+            "openai-nosession" => Some(SessionHeaders::WithoutSession),
+            "openrouter" => Some(SessionHeaders::Routed),
             _ => None,
         }
     }
@@ -177,9 +181,10 @@ mod tests {
         assert!(host_matches("https://api.openai.com/v1", "api.openai.com"));
         assert!(host_matches("https://eu.api.openai.com:443/v1", "api.openai.com"));
         assert!(host_matches("https://api.moonshot.cn/v1", "api.moonshot."));
-        for url in ["https://example.com/api.openai.com", "https://notapi.openai.com", "https://api.openai.com.evil.org"] {
+        for url in
+            ["https://example.com/api.openai.com", "https://notapi.openai.com", "https://api.openai.com.evil.org"]
+        {
             assert!(!host_matches(url, "api.openai.com"), "{url}");
         }
     }
 }
-

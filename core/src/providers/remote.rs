@@ -12,12 +12,7 @@ use super::{Model, Provider, Request, ResponseStream};
 
 /// Every protocol there is.
 pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
-    vec![
-        Arc::new(Anthropic::default()),
-        Arc::new(OpenAiChat),
-        Arc::new(OpenAiResponses),
-        Arc::new(Google::default()),
-    ]
+    vec![Arc::new(Anthropic::default()), Arc::new(OpenAiChat), Arc::new(OpenAiResponses), Arc::new(Google::default())]
 }
 
 /// Protocols by name, and what their requests share. One for each engine.

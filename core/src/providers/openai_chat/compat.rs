@@ -105,9 +105,8 @@ impl ChatCompat {
         let xai = service.is("xai", &["api.x.ai"]);
         let chutes = service.is("chutes", &["chutes.ai"]);
         let opencode = service.is("opencode", &["opencode.ai"]) || service.is("opencode-go", &[]);
-        let no_store = [
-            nvidia, cerebras, xai, together, chutes, deepseek, zai, moonshot, opencode, cloudflare, ant_ling,
-        ];
+        let no_store =
+            [nvidia, cerebras, xai, together, chutes, deepseek, zai, moonshot, opencode, cloudflare, ant_ling];
         let old_limit = [chutes, deepseek, moonshot, gateway, together, nvidia, ant_ling, zai];
         let no_effort = [xai, zai, moonshot, together, gateway, nvidia, ant_ling];
         let any = |list: &[bool]| list.contains(&true);
@@ -119,8 +118,7 @@ impl ChatCompat {
             () if openrouter => ThinkingFormat::OpenRouter,
             () => ThinkingFormat::OpenAi,
         };
-        let thinking_format =
-            flags.text("thinkingFormat").and_then(ThinkingFormat::parse).unwrap_or(thinking_format);
+        let thinking_format = flags.text("thinkingFormat").and_then(ThinkingFormat::parse).unwrap_or(thinking_format);
         let object = |key: &str| flags.get(key).and_then(Value::as_object).filter(|object| !object.is_empty()).cloned();
         let after_result = flags.is("requiresAssistantAfterToolResult", false);
         let marks = match flags.text("cacheControlFormat") {
@@ -169,7 +167,7 @@ impl ChatCompat {
             long_cache: flags.is("supportsLongCacheRetention", !any(&[together, cloudflare, nvidia, ant_ling])),
             cache_key: CacheKeyMode::parse(flags.text("promptCacheKeyMode")),
             session_headers: flags.is("sendSessionAffinityHeaders", openrouter).then(|| {
-                let usual = if openrouter { SessionHeaders::OpenRouter } else { SessionHeaders::OpenAi };
+                let usual = if openrouter { SessionHeaders::Routed } else { SessionHeaders::Usual };
                 SessionHeaders::parse(flags.text("sessionAffinityFormat")).unwrap_or(usual)
             }),
             vllm_priority: flags.get("vllmPriority").filter(|priority| priority.is_number()).cloned(),

@@ -17,13 +17,13 @@ mod usage;
 use compat::ChatCompat;
 use stream::{ChatStream, ChatStreamOptions};
 
+use super::call_id;
 use super::http::{Outgoing, Refusal};
 use super::openai_shared::{self as shared, SessionHeaders};
 use super::openai_tools::grammar_tools;
 use super::protocol::{Call, Interpreter, Protocol};
 use super::transcript::{UniqueIds, target, transcript};
 use super::{CacheRetention, Request};
-use super::call_id;
 use crate::message::Message;
 
 /// The protocol's name in models.
@@ -51,9 +51,9 @@ impl Protocol for OpenAiChat {
         let session = &request.session_id;
         if request.options.cache_retention != CacheRetention::None && !session.is_empty() {
             let names: &[&str] = match compat.session_headers {
-                Some(SessionHeaders::OpenAi) => &["session_id", "x-client-request-id", "x-session-affinity"],
-                Some(SessionHeaders::OpenAiNoSession) => &["x-client-request-id", "x-session-affinity"],
-                Some(SessionHeaders::OpenRouter) => &["x-session-id"],
+                Some(SessionHeaders::Usual) => &["session_id", "x-client-request-id", "x-session-affinity"],
+                Some(SessionHeaders::WithoutSession) => &["x-client-request-id", "x-session-affinity"],
+                Some(SessionHeaders::Routed) => &["x-session-id"],
                 None => &[],
             };
             names.iter().for_each(|name| out.private_header(name, session));

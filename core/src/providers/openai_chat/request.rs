@@ -7,9 +7,9 @@ use super::messages::Mapping;
 use super::thinking::Thinking;
 use crate::message::{JsonObject, Message, Role};
 use crate::providers::openai_shared::{self as shared, CacheKeyMode, cache_key, host_matches};
-use crate::providers::transcript::Transcript;
 use crate::providers::openai_tools::{Declared, ToolSupport, declare};
-use crate::providers::{CacheRetention, limits, Request};
+use crate::providers::transcript::Transcript;
+use crate::providers::{CacheRetention, Request, limits};
 
 /// The body for a request whose conversation is `transcript`.
 ///
@@ -19,8 +19,7 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
     let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
     let (tools, grammar_tools) = declare(&request.tools, support)?;
-    let mapping =
-        Mapping { compat, reasoning: model.reasoning, images: model.images, grammar_tools: &grammar_tools };
+    let mapping = Mapping { compat, reasoning: model.reasoning, images: model.images, grammar_tools: &grammar_tools };
     let mut list = mapping.messages(transcript);
     let mut tools: Vec<Value> = tools.into_iter().map(tool).collect();
     if compat.cache_marks

@@ -99,7 +99,10 @@ impl ChatStream {
                 None => out.set_usage(usage),
                 Some(total) => {
                     let cost = out.model().prices.cost(&usage);
-                    out.set_priced_usage(Usage { cost: Cost { total, total_from_provider: Some(true), ..cost }, ..usage });
+                    out.set_priced_usage(Usage {
+                        cost: Cost { total, total_from_provider: Some(true), ..cost },
+                        ..usage
+                    });
                 }
             }
         }
@@ -174,13 +177,7 @@ impl ChatStream {
                 let property = name.and_then(|name| self.options.grammar_tools.get(name));
                 InputAsJson::new(property.map_or("input", String::as_str))
             });
-            self.calls.push(Call {
-                block,
-                index: piece.index.0,
-                id: id.to_owned(),
-                named: name.is_some(),
-                input,
-            });
+            self.calls.push(Call { block, index: piece.index.0, id: id.to_owned(), named: name.is_some(), input });
             self.calls.len() - 1
         });
         let call = &mut self.calls[at];

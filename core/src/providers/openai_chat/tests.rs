@@ -115,9 +115,7 @@ fn p321_calls_are_told_apart_by_index_then_by_id() {
         json!({"id": "two", "function": {"name": "g", "arguments": {"b": 2}}}),
         json!({"id": "one", "function": {"arguments": "}"}}),
     ];
-    let call = |id: &str, name: &str, arguments: Value| {
-        json!({"type": "toolCall", "id": id, "name": name, "arguments": arguments})
-    };
+    let call = |id: &str, name: &str, arguments: Value| json!({"type": "toolCall", "id": id, "name": name, "arguments": arguments});
     for (pieces, second) in [(&by_index[..], json!({})), (&by_id[..], json!({"b": 2}))] {
         let mut data: Vec<Value> = pieces.iter().map(|piece| delta(json!({"tool_calls": [piece]}))).collect();
         data.push(end());
@@ -168,24 +166,71 @@ fn p310_each_format_says_how_much_to_think() {
     let none = || json!({});
     for (flags, map, on, off) in [
         (format("openai"), none(), json!({"reasoning_effort": "high"}), json!({})),
-        (format("openai"), json!({"off": "none", "high": "max"}), json!({"reasoning_effort": "max"}), json!({"reasoning_effort": "none"})),
+        (
+            format("openai"),
+            json!({"off": "none", "high": "max"}),
+            json!({"reasoning_effort": "max"}),
+            json!({"reasoning_effort": "none"}),
+        ),
         (json!({"supportsReasoningEffort": false}), none(), json!({}), json!({})),
-        (format("zai"), none(), json!({"thinking": {"type": "enabled", "clear_thinking": false}, "reasoning_effort": "high"}), json!({"thinking": {"type": "disabled"}})),
-        (format("qwen"), none(), json!({"enable_thinking": true, "reasoning_effort": "high"}), json!({"enable_thinking": false})),
-        (format("qwen-chat-template"), none(), json!({"chat_template_kwargs": {"enable_thinking": true, "preserve_thinking": true}}), json!({"chat_template_kwargs": {"enable_thinking": false, "preserve_thinking": true}})),
-        (format("deepseek"), none(), json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"}), json!({"thinking": {"type": "disabled"}})),
-        (format("openrouter"), none(), json!({"reasoning": {"effort": "high"}}), json!({"reasoning": {"effort": "none"}})),
-        (format("together"), none(), json!({"reasoning": {"enabled": true}, "reasoning_effort": "high"}), json!({"reasoning": {"enabled": false}})),
+        (
+            format("zai"),
+            none(),
+            json!({"thinking": {"type": "enabled", "clear_thinking": false}, "reasoning_effort": "high"}),
+            json!({"thinking": {"type": "disabled"}}),
+        ),
+        (
+            format("qwen"),
+            none(),
+            json!({"enable_thinking": true, "reasoning_effort": "high"}),
+            json!({"enable_thinking": false}),
+        ),
+        (
+            format("qwen-chat-template"),
+            none(),
+            json!({"chat_template_kwargs": {"enable_thinking": true, "preserve_thinking": true}}),
+            json!({"chat_template_kwargs": {"enable_thinking": false, "preserve_thinking": true}}),
+        ),
+        (
+            format("deepseek"),
+            none(),
+            json!({"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
+            json!({"thinking": {"type": "disabled"}}),
+        ),
+        (
+            format("openrouter"),
+            none(),
+            json!({"reasoning": {"effort": "high"}}),
+            json!({"reasoning": {"effort": "none"}}),
+        ),
+        (
+            format("together"),
+            none(),
+            json!({"reasoning": {"enabled": true}, "reasoning_effort": "high"}),
+            json!({"reasoning": {"enabled": false}}),
+        ),
         (format("string-thinking"), none(), json!({"thinking": "high"}), json!({"thinking": "none"})),
         (format("ant-ling"), none(), json!({}), json!({})),
         (format("ant-ling"), json!({"high": "deep"}), json!({"reasoning": {"effort": "deep"}}), json!({})),
-        (json!({"thinkingFormat": "chat-template", "chatTemplateKwargs": {"a": 1, "on": {"$var": "thinking.enabled"},
-            "how": {"$var": "thinking.effort", "omitWhenOff": true}, "room": {"$var": "thinking.budget"}}}), none(),
+        (
+            json!({"thinkingFormat": "chat-template", "chatTemplateKwargs": {"a": 1, "on": {"$var": "thinking.enabled"},
+            "how": {"$var": "thinking.effort", "omitWhenOff": true}, "room": {"$var": "thinking.budget"}}}),
+            none(),
             json!({"chat_template_kwargs": {"a": 1, "on": true, "how": "high", "room": 6976}}),
-            json!({"chat_template_kwargs": {"a": 1, "on": false}})),
-        (json!({"thinkingFormat": "baseten", "chatTemplateArgs": {"on": {"$var": "thinking.enabled"}}}), none(),
-            json!({"chat_template_args": {"on": true}}), json!({"chat_template_args": {"on": false}})),
-        (json!({"supportsThinkingTokenBudget": true}), none(), json!({"reasoning_effort": "high", "thinking_token_budget": 6976}), json!({})),
+            json!({"chat_template_kwargs": {"a": 1, "on": false}}),
+        ),
+        (
+            json!({"thinkingFormat": "baseten", "chatTemplateArgs": {"on": {"$var": "thinking.enabled"}}}),
+            none(),
+            json!({"chat_template_args": {"on": true}}),
+            json!({"chat_template_args": {"on": false}}),
+        ),
+        (
+            json!({"supportsThinkingTokenBudget": true}),
+            none(),
+            json!({"reasoning_effort": "high", "thinking_token_budget": 6976}),
+            json!({}),
+        ),
     ] {
         assert_eq!(asked(flags.clone(), "high", map.clone()), on, "{flags} on");
         assert_eq!(asked(flags.clone(), "off", map), off, "{flags} off");
@@ -223,17 +268,29 @@ fn p305_p312_tools_and_fields_of_single_services() {
     let made = json!({"role": "assistant", "content": [call], "api": API, "provider": "demo", "model": "m",
         "stopReason": "toolUse", "timestamp": 2});
     let history = json!([user()[0], made]);
-    let mut request = request(compat(json!({"supportsOpenAIGrammarTools": true, "zaiToolStream": true, "vllmPriority": 3,
-        "openRouterRouting": {"only": ["a"]}, "vercelGatewayRouting": {"order": ["b"], "x": 1}})), history.clone());
+    let mut request = request(
+        compat(json!({"supportsOpenAIGrammarTools": true, "zaiToolStream": true, "vllmPriority": 3,
+        "openRouterRouting": {"only": ["a"]}, "vercelGatewayRouting": {"order": ["b"], "x": 1}})),
+        history.clone(),
+    );
     request.tools = Arc::new(vec![tool.clone()]);
     request.options = Arc::new(RequestOptions { tool_choice: Some(ToolChoice::None), ..RequestOptions::default() });
     let body = body_of(&request);
     let format = json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: \"x\""}});
-    assert_eq!(body["tools"][0], json!({"type": "custom", "custom": {"name": "patch", "description": "d", "format": format}}));
+    assert_eq!(
+        body["tools"][0],
+        json!({"type": "custom", "custom": {"name": "patch", "description": "d", "format": format}})
+    );
     let sent = &body["messages"][1]["tool_calls"][0];
     assert_eq!(*sent, json!({"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "x"}}));
-    assert_eq!((&body["tool_stream"], &body["priority"], &body["tool_choice"]), (&json!(true), &json!(3), &json!("none")));
-    assert_eq!((&body["provider"], &body["providerOptions"]), (&json!({"only": ["a"]}), &json!({"gateway": {"order": ["b"]}})));
+    assert_eq!(
+        (&body["tool_stream"], &body["priority"], &body["tool_choice"]),
+        (&json!(true), &json!(3), &json!("none"))
+    );
+    assert_eq!(
+        (&body["provider"], &body["providerOptions"]),
+        (&json!({"only": ["a"]}), &json!({"gateway": {"order": ["b"]}}))
+    );
 
     let mut plain = super::tests::request(compat(json!({})), history.clone());
     plain.tools = Arc::new(vec![tool]);

@@ -40,7 +40,9 @@ impl Thinking<'_> {
         };
         match self.compat.thinking_format {
             ThinkingFormat::OpenAi => {
-                if let Some(word) = effort.or_else(|| self.off().flatten().filter(|_| !on && self.compat.reasoning_effort)) {
+                if let Some(word) =
+                    effort.or_else(|| self.off().flatten().filter(|_| !on && self.compat.reasoning_effort))
+                {
                     put("reasoning_effort", word.into());
                 }
             }

@@ -28,8 +28,8 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<(Usage, Option<f64>)> {
     let details = raw.prompt_tokens_details.as_ref();
     let cached = details
         .and_then(|details| details.cached_tokens.0)
-        .or_else(|| raw.prompt_cache_hit_tokens.0)
-        .or_else(|| raw.cached_tokens.0)
+        .or(raw.prompt_cache_hit_tokens.0)
+        .or(raw.cached_tokens.0)
         .unwrap_or(0);
     let written = details.and_then(|details| details.cache_write_tokens.0).unwrap_or(0);
     let reasoning = raw.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens.0);

@@ -26,7 +26,7 @@ impl ResponsesCompat {
         let flags = &model.compat;
         let official = model.provider == "openai" && host_matches(&model.base_url, "api.openai.com");
         let openrouter = model.provider == "openrouter" || host_matches(&model.base_url, "openrouter.ai");
-        let usual = if openrouter { SessionHeaders::OpenRouter } else { SessionHeaders::OpenAi };
+        let usual = if openrouter { SessionHeaders::Routed } else { SessionHeaders::Usual };
         ResponsesCompat {
             developer_role: flags.is("supportsDeveloperRole", true),
             system_in_place: flags.is("supportsMidConvoSystemMessages", false),

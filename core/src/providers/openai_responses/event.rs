@@ -73,7 +73,7 @@ struct Part<'a> {
 /// The texts of a list of parts; `None` when there is no part with text.
 pub(super) fn texts(raw: Option<&RawValue>, separator: &str) -> Option<String> {
     let parts: Vec<Part<'_>> = shared::list(raw);
-    let mut texts = parts.iter().filter_map(|part| part.text.0.as_deref().or_else(|| part.refusal.0.as_deref())).peekable();
+    let mut texts = parts.iter().filter_map(|part| part.text.0.as_deref().or(part.refusal.0.as_deref())).peekable();
     texts.peek()?;
     Some(texts.collect::<Vec<&str>>().join(separator))
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::providers::call_id;
 use crate::message::{Block, JsonObject, Message, Role, ToolCallBlock};
-use crate::providers::{Model, Request};
+use crate::providers::call_id;
 use crate::providers::openai_shared::{self as shared, host_matches, result_text};
 use crate::providers::transcript::{
     Transcript, UniqueIds, changes_text, images, is_blank, joined_texts, target, transcript,
 };
+use crate::providers::{Model, Request};
 
 /// The longest item id the service takes.
 const MAX_ID: usize = 64;
@@ -34,7 +34,14 @@ pub(super) struct Input<'a> {
 
 impl<'a> Input<'a> {
     pub(super) fn new(model: &'a Model, developer_role: bool, grammar_tools: &'a HashMap<String, String>) -> Input<'a> {
-        Input { model, developer_role, grammar_tools, used: HashSet::new(), stored: HashSet::new(), custom_calls: HashSet::new() }
+        Input {
+            model,
+            developer_role,
+            grammar_tools,
+            used: HashSet::new(),
+            stored: HashSet::new(),
+            custom_calls: HashSet::new(),
+        }
     }
 
     /// The list `input` of a request.
@@ -193,8 +200,7 @@ impl<'a> Input<'a> {
             let text = (!text.is_empty()).then(|| json!({"type": "input_text", "text": text}));
             text.into_iter().chain(images.into_iter().map(|(mime_type, data)| image_part(mime_type, data))).collect()
         };
-        let kind =
-            if self.custom_calls.contains(call_id) { "custom_tool_call_output" } else { "function_call_output" };
+        let kind = if self.custom_calls.contains(call_id) { "custom_tool_call_output" } else { "function_call_output" };
         json!({"type": kind, "call_id": call_id, "output": output})
     }
 }

@@ -45,9 +45,9 @@ impl Protocol for OpenAiResponses {
         let session = &request.session_id;
         if request.options.cache_retention != CacheRetention::None && !session.is_empty() {
             let names: &[&str] = match compat.session_headers {
-                SessionHeaders::OpenAi => &["session-id", "x-client-request-id"],
-                SessionHeaders::OpenAiNoSession => &["x-client-request-id"],
-                SessionHeaders::OpenRouter => &["x-session-id"],
+                SessionHeaders::Usual => &["session-id", "x-client-request-id"],
+                SessionHeaders::WithoutSession => &["x-client-request-id"],
+                SessionHeaders::Routed => &["x-session-id"],
             };
             names.iter().for_each(|name| out.private_header(name, session));
         }

@@ -6,8 +6,8 @@ use super::compat::ResponsesCompat;
 use super::input::Input;
 use crate::message::JsonObject;
 use crate::providers::openai_shared::{self as shared, CacheKeyMode, cache_key};
-use crate::providers::transcript::Transcript;
 use crate::providers::openai_tools::{Declared, ToolSupport, declare};
+use crate::providers::transcript::Transcript;
 use crate::providers::{CacheRetention, Request, limits};
 
 /// The service refuses a smaller output limit.
@@ -16,11 +16,7 @@ const SMALLEST_LIMIT: u64 = 16;
 /// The body for a request whose conversation is `transcript`.
 ///
 /// Errors: why there can be no such request.
-pub(super) fn body(
-    request: &Request,
-    compat: &ResponsesCompat,
-    transcript: &Transcript,
-) -> Result<JsonObject, String> {
+pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Transcript) -> Result<JsonObject, String> {
     let (model, options) = (&*request.model, &request.options);
     let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
@@ -87,7 +83,11 @@ pub(super) fn body(
 
 /// The service tier a request asks for.
 pub(super) fn service_tier(request: &Request) -> Option<String> {
-    let own = request.options.sampling_params.get("service_tier").or_else(|| request.model.sampling_params.get("service_tier"));
+    let own = request
+        .options
+        .sampling_params
+        .get("service_tier")
+        .or_else(|| request.model.sampling_params.get("service_tier"));
     own.and_then(Value::as_str).map(str::to_owned).or_else(|| request.options.service_tier.clone())
 }
 

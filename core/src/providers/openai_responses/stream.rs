@@ -129,7 +129,9 @@ impl ResponsesStream {
         let by_id = || self.open.iter().rposition(|open| fits(open) && id == Some(open.id.as_str()));
         let last = || match (index, id) {
             // Another item is meant, one that was never announced.
-            (Some(index), _) => self.open.iter().rposition(|open| fits(open) && open.index.is_none_or(|known| known == index)),
+            (Some(index), _) => {
+                self.open.iter().rposition(|open| fits(open) && open.index.is_none_or(|known| known == index))
+            }
             _ => self.open.iter().rposition(fits),
         };
         by_index().or_else(by_id).or_else(last)
@@ -194,7 +196,8 @@ impl ResponsesStream {
             (None, Some(id)) => self.open.iter().rposition(|open| fits(open) && open.id == id),
             (None, None) => None,
         };
-        let known = known.or_else(|| self.open.iter().position(|open| fits(open) && (open.index.is_none() || index.is_none())));
+        let known =
+            known.or_else(|| self.open.iter().position(|open| fits(open) && (open.index.is_none() || index.is_none())));
         let Some(at) = known.or_else(|| self.open_item(&item, index, out)) else { return };
         let open = &mut self.open[at];
         open.done = true;
@@ -374,7 +377,8 @@ fn text_signature(item: &Item<'_>) -> Option<String> {
 }
 
 fn canonical(raw: &RawValue) -> String {
-    crate::json::parse(raw.get().as_bytes()).map_or_else(|| raw.get().to_owned(), |value| crate::json::to_string(&value))
+    crate::json::parse(raw.get().as_bytes())
+        .map_or_else(|| raw.get().to_owned(), |value| crate::json::to_string(&value))
 }
 
 /// The whole argument text: what is missing of it is told as one delta, another text replaces it (P422).
@@ -394,5 +398,7 @@ fn error_of(event: &Event<'_>) -> String {
         (_, Some(text)) | (Some(text), None) => Some(text.to_owned()),
         (None, None) => None,
     };
-    own().or_else(|| shared::error_text(event.error)).unwrap_or_else(|| "The service reported an error without a reason".to_owned())
+    own()
+        .or_else(|| shared::error_text(event.error))
+        .unwrap_or_else(|| "The service reported an error without a reason".to_owned())
 }

@@ -86,10 +86,23 @@ fn events_of_llama_cpp_have_no_indices_and_no_arguments_done() {
     .unwrap();
     assert_eq!(message["stopReason"], "toolUse");
     assert_eq!(message["content"][0]["thinking"], "hm");
-    assert_eq!(message["content"][1], json!({"type": "text", "text": "ok", "textSignature": "{\"v\":1,\"id\":\"msg_1\"}"}));
+    assert_eq!(
+        message["content"][1],
+        json!({"type": "text", "text": "ok", "textSignature": "{\"v\":1,\"id\":\"msg_1\"}"})
+    );
     assert_eq!(message["content"][2], json!({"type": "toolCall", "id": "a|fc_1", "name": "f", "arguments": {"x": 1}}));
-    let expected = ["thinking_start", "thinking_delta", "thinking_end", "text_start", "text_delta", "text_end",
-        "toolcall_start", "toolcall_delta", "toolcall_delta", "toolcall_end"];
+    let expected = [
+        "thinking_start",
+        "thinking_delta",
+        "thinking_end",
+        "text_start",
+        "text_delta",
+        "text_end",
+        "toolcall_start",
+        "toolcall_delta",
+        "toolcall_delta",
+        "toolcall_end",
+    ];
     assert_eq!(told, expected);
 }
 
@@ -98,7 +111,8 @@ fn p422_a_missing_tail_is_told_and_another_text_replaces() {
     let call = |arguments: &str| json!({"type": "function_call", "id": "fc_1", "call_id": "a", "name": "f", "arguments": arguments});
     let added = json!({"type": "response.output_item.added", "output_index": 0, "item": call("")});
     let piece = json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{\"x\""});
-    let done = |arguments: &str| json!({"type": "response.output_item.done", "output_index": 0, "item": call(arguments)});
+    let done =
+        |arguments: &str| json!({"type": "response.output_item.done", "output_index": 0, "item": call(arguments)});
     let (message, told) = played(&[added.clone(), piece.clone(), done("{\"x\":1}"), completed(json!({}))]).unwrap();
     assert_eq!(message["content"][0]["arguments"], json!({"x": 1}));
     assert_eq!(told, ["toolcall_start", "toolcall_delta", "toolcall_delta", "toolcall_end"]);
@@ -163,7 +177,11 @@ fn p401_p406_p407_fields_of_a_request() {
         request.options = Arc::new(options);
         body_of(&request, Some(key))
     };
-    let long = || RequestOptions { cache_retention: CacheRetention::Long, temperature: Some(0.5), ..RequestOptions::default() };
+    let long = || RequestOptions {
+        cache_retention: CacheRetention::Long,
+        temperature: Some(0.5),
+        ..RequestOptions::default()
+    };
     let official = json!({"baseUrl": "https://api.openai.com/v1"});
     let body = with(official.clone(), "off", long(), "sk-1");
     assert_eq!((&body["prompt_cache_key"], &body["prompt_cache_retention"]), (&json!("s"), &json!("24h")));
@@ -175,10 +193,21 @@ fn p401_p406_p407_fields_of_a_request() {
     }
     let reasoning = |map: Value| json!({"reasoning": true, "thinkingLevelMap": map});
     let usual = RequestOptions::default;
-    assert_eq!(with(reasoning(json!({"low": "tiny"})), "low", usual(), "k")["reasoning"], json!({"effort": "tiny", "summary": "auto"}));
+    assert_eq!(
+        with(reasoning(json!({"low": "tiny"})), "low", usual(), "k")["reasoning"],
+        json!({"effort": "tiny", "summary": "auto"})
+    );
     assert_eq!(with(reasoning(json!({})), "off", usual(), "k")["reasoning"], json!({"effort": "none"}));
-    assert_eq!(with(reasoning(json!({"off": "minimal"})), "off", usual(), "k")["reasoning"], json!({"effort": "minimal"}));
-    let body = with(json!({"compat": {"supportsMaxOutputTokens": false}, "samplingParams": {"top_p": 0.5, "store": true}}), "off", usual(), "k");
+    assert_eq!(
+        with(reasoning(json!({"off": "minimal"})), "off", usual(), "k")["reasoning"],
+        json!({"effort": "minimal"})
+    );
+    let body = with(
+        json!({"compat": {"supportsMaxOutputTokens": false}, "samplingParams": {"top_p": 0.5, "store": true}}),
+        "off",
+        usual(),
+        "k",
+    );
     assert_eq!((body.get("max_output_tokens"), &body["top_p"], &body["store"]), (None, &json!(0.5), &json!(true)));
     let none = RequestOptions { cache_retention: CacheRetention::None, ..RequestOptions::default() };
     let body = with(json!({"compat": {"supportsExplicitPromptCacheMode": true}}), "off", none, "k");
