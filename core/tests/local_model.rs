@@ -67,7 +67,7 @@ impl Server {
 
     fn model(&self, api: &str) -> Model {
         let facts = json!({"provider": "local", "id": "smollm2", "api": api,
-            "baseUrl": format!("http://127.0.0.1:{}/v1", self.port), "contextWindow": 4096, "maxTokens": 64,
+            "baseUrl": format!("http://127.0.0.1:{}/v1", self.port), "contextWindow": 8192, "maxTokens": 64,
             "samplingParams": {"temperature": 0}, "compat": {"supportsStore": false}});
         Model::from_json(&facts).expect("a model")
     }
@@ -128,7 +128,7 @@ fn an_answer_streams_in_with_usage() {
         let dir = tempfile::tempdir().unwrap();
         let (_engine, session) =
             session(dir.path(), server.model(api), |options| options.system_prompt("You are friendly."));
-        let run = block_on(session.prompt("Say hello.", PromptOptions::default())).unwrap();
+        let run = block_on(session.prompt("Tell me about the sea.", PromptOptions::default())).unwrap();
         let mut pieces = Vec::new();
         while let Some(event) = block_on(run.next()) {
             pieces.extend(event.text_delta().map(str::to_owned));
