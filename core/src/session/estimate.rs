@@ -1,5 +1,6 @@
 //! How many tokens a context takes (S257–S261). Lengths are in UTF-16 code units, as in the format's own estimates.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::json::utf16_len;
@@ -130,7 +131,7 @@ pub(crate) fn after_compaction(entries: &[ContextEntry]) -> usize {
 }
 
 /// How full the model's window is.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ContextUsage {
     /// Estimated tokens; unknown right after a compaction, until a response reports usage again.
     pub tokens: Option<u64>,

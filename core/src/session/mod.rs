@@ -20,6 +20,7 @@ mod explore;
 mod family;
 pub mod files;
 mod fork;
+mod forms;
 mod handle;
 mod hub;
 mod knowledge;
@@ -44,6 +45,7 @@ pub use adopt::AdoptOptions;
 pub use event::{CompactionReason, CompactionResult, Event, EventKind, RetryWait};
 pub use events::Events;
 pub use explore::{Exploration, ExploreOptions, ExplorePrompt, ExploreResult};
+pub use forms::BranchForm;
 pub use options::{
     CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
     SessionOptions, SessionState, SubscribeOptions, WhenRunning,

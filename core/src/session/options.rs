@@ -361,7 +361,8 @@ pub enum Delivery {
 }
 
 /// A user message to fork before (S183).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ForkMessage {
     /// Its entry.

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::message::{Message, Role, Usage};
 
 /// Tokens and cost, added up.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TokenTotals {
     /// Prompt tokens that were not cached.
     pub input: u64,
@@ -37,7 +39,7 @@ impl TokenTotals {
 }
 
 /// The part of a session's cost that one model caused (S115).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostGroup {
     /// `provider/model`; `None` for everything that names no model (tools, summaries).
     pub model: Option<String>,
