@@ -22,7 +22,7 @@ fn switch(session: &Session, path: impl AsRef<Path>) -> branchline::Result<Sessi
 }
 
 fn import(session: &Session, path: impl AsRef<Path>) -> branchline::Result<Session> {
-    block_on(session.import(path, SwitchOptions::default()))
+    block_on(session.import_session(path, SwitchOptions::default()))
 }
 
 fn kinds(tree: &Tree) -> Vec<EntryKind> {
@@ -190,7 +190,7 @@ fn importing_copies_under_a_free_name() {
     assert_eq!(code(import(&again, setup.dir.path())), "invalid_session_file");
     assert_eq!(count(), 4);
     assert_eq!(again.state().phase, Phase::Idle);
-    let with_cwd = block_on(again.import(&lost, SwitchOptions::default().cwd(setup.dir.path()))).unwrap();
+    let with_cwd = block_on(again.import_session(&lost, SwitchOptions::default().cwd(setup.dir.path()))).unwrap();
     assert_eq!(with_cwd.cwd(), setup.dir.path());
     let memory = block_on(setup.engine.create_session(setup.options().in_memory(true))).unwrap();
     assert_eq!(code(import(&memory, &file)), "invalid_argument");

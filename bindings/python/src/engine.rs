@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::error::{self, IntoPyResult};
 use crate::owned::Owned;
 use crate::pending::Pending;
-use crate::session::Session;
+use crate::session::Heir;
 use crate::tools::{PythonTool, Toolbox};
 
 /// `branchline::Engine`.
@@ -114,19 +114,30 @@ impl Engine {
     fn create_session(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
         let (keep, options) = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.create_session(options).await?, engine)) }, keep))
+        let heir = Heir { engine: engine.clone(), keep };
+        Ok(self::session(async move { engine.create_session(options).await }, heir))
     }
 
     fn open_session(&self, py: Python<'_>, path: PathBuf, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
         let (keep, options) = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.open_session(path, options).await?, engine)) }, keep))
+        let heir = Heir { engine: engine.clone(), keep };
+        Ok(self::session(async move { engine.open_session(path, options).await }, heir))
     }
 
     fn continue_recent(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
         let (keep, options) = keywords.options(py)?;
-        Ok(self::session(async move { Ok((engine.continue_recent(options).await?, engine)) }, keep))
+        let heir = Heir { engine: engine.clone(), keep };
+        Ok(self::session(async move { engine.continue_recent(options).await }, heir))
+    }
+
+    /// A copy of a file in the place where the options say that sessions are.
+    fn import_session(&self, py: Python<'_>, path: PathBuf, keywords: Keywords) -> PyResult<Pending> {
+        let engine = self.engine.get(py)?.clone();
+        let (keep, options) = keywords.options(py)?;
+        let heir = Heir { engine: engine.clone(), keep };
+        Ok(self::session(async move { engine.import_session(path, options).await }, heir))
     }
 
     /// Sessions as tuples `(path, id, cwd, name, parent, created, modified, messages, first message)`; times in
@@ -163,12 +174,12 @@ impl Engine {
     }
 }
 
-/// A call that gives a session. Sessions do not keep their engine alive, so their Python objects do.
+/// A call that gives a session.
 pub(crate) fn session(
-    future: impl Future<Output = branchline::Result<(branchline::Session, branchline::Engine)>> + Send + 'static,
-    keep: Option<Py<PyAny>>,
+    future: impl Future<Output = branchline::Result<branchline::Session>> + Send + 'static,
+    heir: Heir,
 ) -> Pending {
-    Pending::new(future, |py, (session, engine)| Ok(Bound::new(py, Session::new(session, engine, keep))?.into_any()))
+    Pending::new(future, |py, session| Ok(Bound::new(py, heir.session(session))?.into_any()))
 }
 
 fn info(py: Python<'_>, session: SessionInfo) -> PyResult<Bound<'_, PyAny>> {

@@ -21,6 +21,11 @@ impl RawEvent {
         self.0.session_id()
     }
 
+    #[getter]
+    fn sibling(&self) -> u32 {
+        self.0.sibling()
+    }
+
     /// The event as one JSON object.
     fn to_json(&self, py: Python<'_>) -> String {
         py.detach(|| self.0.to_json())

@@ -9,6 +9,7 @@
 //!   ([`owned::Owned`]): in another one calls fail with `forked`, and nothing is torn down.
 //! - Errors become the exceptions of `branchline.errors`, by code ([`error`]).
 
+mod context;
 mod engine;
 mod error;
 mod event;
@@ -16,6 +17,7 @@ mod owned;
 mod pending;
 mod run;
 mod session;
+mod siblings;
 mod tools;
 mod tree;
 
@@ -24,6 +26,11 @@ mod tree;
 mod _branchline {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::context::{
+        abort_retry, abort_summary, compact, context_usage, edit_context, fork_messages, prompt_custom, record_bash,
+        send_custom_message, set_queue_modes, stats,
+    };
     #[pymodule_export]
     use crate::engine::{Engine, ScriptControl};
     #[pymodule_export]
@@ -34,6 +41,8 @@ mod _branchline {
     use crate::run::{Events, Run};
     #[pymodule_export]
     use crate::session::Session;
+    #[pymodule_export]
+    use crate::siblings::{Exploration, adopt, branch, explore, import_session, is_sibling_of, new_session, switch};
     #[pymodule_export]
     use crate::tools::{PythonTool, Request, Requests, ToolCall, Toolbox};
     #[pymodule_export]

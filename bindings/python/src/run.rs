@@ -22,7 +22,7 @@ pub(crate) struct Events {
     events: Owned<Arc<branchline::Events>>,
 }
 
-fn batch(future: impl Future<Output = Vec<branchline::Event>> + Send + 'static) -> Pending {
+pub(crate) fn batch(future: impl Future<Output = Vec<branchline::Event>> + Send + 'static) -> Pending {
     Pending::new(async move { Ok(future.await) }, |py, events| {
         let rows = events.into_iter().map(|event| event::row(py, event)).collect::<PyResult<Vec<_>>>()?;
         rows.into_pyobject(py)

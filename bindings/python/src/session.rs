@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use branchline::{ForkPosition, NavigateOptions, PromptOptions, SubscribeOptions, WhenRunning, json};
+use branchline::{ForkPosition, NavigateOptions, PromptOptions, SubscribeOptions, json};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::Value;
 
+use crate::context;
 use crate::engine;
 use crate::error;
 use crate::owned::Owned;
@@ -24,25 +25,48 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(session: branchline::Session, engine: branchline::Engine, keep: Option<Py<PyAny>>) -> Session {
-        Session { owned: Owned::new((session, engine)), keep }
-    }
-
-    fn get(&self, py: Python<'_>) -> PyResult<&branchline::Session> {
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&branchline::Session> {
         Ok(&self.owned.get(py)?.0)
     }
 
-    fn own(&self, py: Python<'_>) -> PyResult<branchline::Session> {
+    pub(crate) fn own(&self, py: Python<'_>) -> PyResult<branchline::Session> {
         self.get(py).cloned()
+    }
+
+    pub(crate) fn heir(&self, py: Python<'_>) -> PyResult<Heir> {
+        let keep = self.keep.as_ref().map(|keep| keep.clone_ref(py));
+        Ok(Heir { engine: self.owned.get(py)?.1.clone(), keep })
+    }
+}
+
+/// What sessions that come from one another have in common: sessions do not keep their engine alive, so their Python
+/// objects do.
+pub(crate) struct Heir {
+    pub(crate) engine: branchline::Engine,
+    /// The functions behind their tools.
+    pub(crate) keep: Option<Py<PyAny>>,
+}
+
+impl Heir {
+    pub(crate) fn session(self, session: branchline::Session) -> Session {
+        Session { owned: Owned::new((session, self.engine)), keep: self.keep }
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Heir {
+        Heir { engine: self.engine.clone(), keep: self.keep.as_ref().map(|keep| keep.clone_ref(py)) }
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.keep)
     }
 }
 
 /// A call that gives an id.
-fn id_call(future: impl Future<Output = branchline::Result<String>> + Send + 'static) -> Pending {
+pub(crate) fn id_call(future: impl Future<Output = branchline::Result<String>> + Send + 'static) -> Pending {
     Pending::new(future, |py, id| Ok(id.into_pyobject(py)?.into_any()))
 }
 
-fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
+pub(crate) fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
     json::parse(text.as_bytes()).ok_or_else(|| error::invalid(py, "the value cannot be written as JSON"))
 }
 
@@ -109,12 +133,7 @@ impl Session {
             Value::Array(images) => images,
             _ => return Err(error::invalid(py, "images is a list of image blocks")),
         };
-        let when_running = match when_running {
-            "refuse" => WhenRunning::Refuse,
-            "steer" => WhenRunning::Steer,
-            "follow_up" => WhenRunning::FollowUp,
-            _ => return Err(error::invalid(py, "when_running is \"refuse\", \"steer\" or \"follow_up\"")),
-        };
+        let when_running = context::when_running(py, when_running)?;
         let options = PromptOptions::default().images(images).when_running(when_running).capacity(capacity);
         let session = self.own(py)?;
         Ok(Pending::new(async move { session.prompt(text, options).await }, |py, run| {
@@ -182,18 +201,16 @@ impl Session {
             "at" => ForkPosition::At,
             _ => return Err(error::invalid(py, "position is \"before\" or \"at\"")),
         };
-        let (session, engine) = self.owned.get(py)?.clone();
-        let keep = self.keep.as_ref().map(|keep| keep.clone_ref(py));
+        let (session, heir) = (self.own(py)?, self.heir(py)?);
         Ok(Pending::new(async move { session.fork(&entry_id, position).await }, |py, fork| {
-            let session = Bound::new(py, Session::new(fork.session, engine, keep))?;
+            let session = Bound::new(py, heir.session(fork.session))?;
             Ok((session, fork.editor_text).into_pyobject(py)?.into_any())
         }))
     }
 
     fn clone(&self, py: Python<'_>) -> PyResult<Pending> {
-        let (session, engine) = self.owned.get(py)?.clone();
-        let keep = self.keep.as_ref().map(|keep| keep.clone_ref(py));
-        Ok(engine::session(async move { Ok((session.clone_session().await?, engine)) }, keep))
+        let (session, heir) = (self.own(py)?, self.heir(py)?);
+        Ok(engine::session(async move { session.clone_session().await }, heir))
     }
 
     /// The result is the id of the label entry.

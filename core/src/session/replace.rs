@@ -1,7 +1,7 @@
 //! From one session to the next: a new one, another file, a file from elsewhere (S189–S192).
 //!
 //! pi replaces its only session by the next one. Here a session is an object of the host, so [`Session::new_session`]
-//! leaves it open, like a fork does; [`Session::switch`] and [`Session::import`] close it, but only when the next one is
+//! leaves it open, like a fork does; [`Session::switch`] and [`Session::import_session`] close it, but only when the next one is
 //! open, so that a failure leaves everything as it was.
 
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ impl NewSessionOptions {
     }
 }
 
-/// Details of [`Session::switch`] and [`Session::import`].
+/// Details of [`Session::switch`] and [`Session::import_session`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SwitchOptions {
@@ -95,7 +95,7 @@ impl Session {
     ///
     /// Errors: `invalid_argument` in memory, where there is no directory; `storage_failed` when there is no such file;
     /// and those of [`switch`](Session::switch).
-    pub async fn import(&self, path: impl AsRef<Path>, options: SwitchOptions) -> Result<Session> {
+    pub async fn import_session(&self, path: impl AsRef<Path>, options: SwitchOptions) -> Result<Session> {
         let Some(directory) = self.tree().session_dir().map(Path::to_path_buf) else {
             let text = "an in-memory session has no directory; use Engine::import_session";
             return Err(Error::new(ErrorCode::InvalidArgument, text));
