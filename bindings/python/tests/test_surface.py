@@ -12,34 +12,54 @@ HERE = Path(__file__).parent.parent
 
 OPERATIONS = {
     "abort",
+    "abort_retry",
+    "abort_summary",
+    "adopt",
     "append_custom",
     "append_custom_message",
+    "branch",
     "clear_queues",
     "clone",
     "close",
+    "compact",
+    "context_usage",
     "continue_recent",
     "create",
+    "edit_context",
+    "exploration",
+    "explore",
     "follow_up",
     "fork",
+    "fork_messages",
+    "import_session",
+    "is_sibling_of",
     "label",
     "navigate",
+    "new_session",
     "open",
     "prompt",
+    "prompt_custom",
+    "record_bash",
     "run",
+    "send_custom_message",
     "set_model",
+    "set_queue_modes",
     "set_thinking_level",
     "set_tools",
+    "stats",
     "steer",
     "subscribe",
+    "switch",
     "wait_idle",
 }
-FACTS = {"cwd", "id", "leaf", "name", "path", "state", "tree", "editor_text"}
+FACTS = {"cwd", "id", "leaf", "name", "path", "sibling", "state", "tree", "editor_text"}
 ENGINE = {
     "add_scripted_model",
     "add_tool",
     "close",
     "continue_recent",
     "create_session",
+    "import_session",
     "list_sessions",
     "models",
     "open_session",
@@ -96,6 +116,8 @@ def test_the_stub_has_what_the_native_half_has():
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     native = {name: value for name, value in vars(_branchline).items() if isinstance(value, type)}
     assert set(classes) == set(native)
+    functions = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
+    assert functions == {name for name, value in vars(_branchline).items() if inspect.isbuiltin(value)}
     for name, node in classes.items():
         members = {item.name for item in node.body if isinstance(item, ast.FunctionDef)} - {"__new__"}
         assert members == {member for member in vars(native[name]) if not member.startswith("_")}, name

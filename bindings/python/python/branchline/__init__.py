@@ -17,6 +17,7 @@ error derives from ``branchline.Error``.
 from . import aio, errors
 from ._branchline import __version__
 from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
+from .context import CompactionResult, ContextUsage, CostGroup, ForkMessage, SessionStats, TokenTotals
 from .errors import Error, ToolError
 from .events import (
     AgentEnd,
@@ -42,17 +43,22 @@ from .events import (
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .run import Cost, Events, Run, RunResult, Usage
 from .session import Engine, Session, list_sessions
+from .siblings import START, Exploration, ExploreResult, Start
 from .toolbox import Toolbox
 from .tools import Tool, ToolContext, ToolResult, tool
 from .tree import Branch, Context, Diagnostic, Entry, Node, Tree
 
 __all__ = [
+    "START",
     "AgentEnd",
     "AgentSettled",
     "AgentStart",
     "Branch",
+    "CompactionResult",
     "Context",
+    "ContextUsage",
     "Cost",
+    "CostGroup",
     "CreateOptions",
     "Diagnostic",
     "Engine",
@@ -61,6 +67,9 @@ __all__ = [
     "Error",
     "Event",
     "Events",
+    "Exploration",
+    "ExploreResult",
+    "ForkMessage",
     "MessageEnd",
     "MessageStart",
     "MessageUpdate",
@@ -76,9 +85,12 @@ __all__ = [
     "SessionInfoChanged",
     "SessionOptions",
     "SessionState",
+    "SessionStats",
+    "Start",
     "TextDelta",
     "ThinkingDelta",
     "ThinkingLevelChanged",
+    "TokenTotals",
     "Tool",
     "ToolCallDelta",
     "ToolContext",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import threading
 import weakref
@@ -16,10 +15,12 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 from . import _branchline as native
 from . import _serve
 from ._calls import Call
-from .errors import Error, InvalidArgumentError
+from .context import ContextOperations
+from .errors import Error
 from .events import JsonObject
-from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, keywords
+from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
 from .run import Events, Run
+from .siblings import SiblingOperations
 from .tools import Tool
 from .tree import Tree
 
@@ -108,13 +109,6 @@ def _infos(rows: List[Tuple[Any, ...]]) -> List[SessionInfo]:
     ]
 
 
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"the value cannot be written as JSON: {error}") from None
-
-
 class EngineCore:
     """The native engine and its operations."""
 
@@ -137,7 +131,7 @@ class EngineCore:
 
     def add_scripted_model(self, name: str, script: Script) -> ScriptControl:
         """Adds the model ``scripted/NAME`` that answers from a script, for tests and demonstrations."""
-        text = script if isinstance(script, str) else _json(script)
+        text = script if isinstance(script, str) else json_text(script)
         return ScriptControl(self._native.add_scripted_model(name, text))
 
     _in_loop = False
@@ -173,6 +167,9 @@ class EngineCore:
     ) -> Call[native.Session]:
         return Call(self._native.continue_recent(self._keywords(keywords(SessionOptions, options, cwd), in_loop)))
 
+    def _import(self, path: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:
+        return Call(self._native.import_session(path, self._keywords(keywords(OpenOptions, options), in_loop)))
+
     def _list_sessions(self, cwd: Optional[PathLike], session_dir: Optional[PathLike]) -> Call[List[SessionInfo]]:
         return Call(self._native.list_sessions(cwd, session_dir), _infos)
 
@@ -180,7 +177,7 @@ class EngineCore:
         return Call(self._native.shutdown())
 
 
-class SessionCore:
+class SessionCore(SiblingOperations, ContextOperations):
     """The native session and its operations."""
 
     editor_text: Optional[str]
@@ -235,7 +232,7 @@ class SessionCore:
         run is active: ``"refuse"`` (``RunningError``), ``"steer"`` or ``"follow_up"``. ``capacity``: events held before
         the session waits for the reader.
         """
-        pending = self._native.prompt(text, _json(list(images)), when_running, capacity)
+        pending = self._native.prompt(text, json_text(list(images)), when_running, capacity)
         return Run(Call[native.Run](pending).wait(), self._native)
 
     def subscribe(self, *, capacity: int = 1024) -> Events:
@@ -291,13 +288,13 @@ class SessionCore:
         return Call(self._native.set_tools([name if isinstance(name, str) else name.name for name in names]))
 
     def _append_custom(self, custom_type: str, data: Any) -> Call[str]:
-        return Call(self._native.append_custom(custom_type, None if data is None else _json(data)))
+        return Call(self._native.append_custom(custom_type, None if data is None else json_text(data)))
 
     def _append_custom_message(
         self, custom_type: str, content: Any, display: bool, details: Any
     ) -> Call[Optional[str]]:
-        details_json = None if details is None else _json(details)
-        return Call(self._native.append_custom_message(custom_type, _json(content), display, details_json))
+        details_json = None if details is None else json_text(details)
+        return Call(self._native.append_custom_message(custom_type, json_text(content), display, details_json))
 
     def _close(self) -> Call[None]:
         return Call(self._native.close())

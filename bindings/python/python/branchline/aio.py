@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple,
 
 from . import session as blocking
 from . import toolbox
+from ._awaited import AwaitedOperations
 from ._calls import Call
-from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default_engine
+from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .run import RunResult
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Session", "Toolbox", "list_sessions"]
 
 
-class Session(SessionCore):
+class Session(AwaitedOperations):
     """As ``branchline.Session``, to be awaited."""
 
     @classmethod
@@ -176,6 +177,13 @@ class Engine(EngineCore):
     async def continue_recent(self, cwd: PathLike = ".", **options: Unpack[SessionOptions]) -> Session:
         """As ``Session.continue_recent``, in this engine."""
         return Session(await self._continue_recent(cwd, options, in_loop=True))
+
+    async def import_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
+        """Copies a session file into the session directory and opens the copy.
+
+        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that.
+        """
+        return Session(await self._import(path, options, in_loop=True))
 
     async def list_sessions(
         self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None

@@ -53,6 +53,11 @@ class Event:
         return self._raw.session_id
 
     @property
+    def sibling(self) -> int:
+        """Which of the sessions over one file it comes from: 0 for the one that opened it. Not part of the JSON."""
+        return self._raw.sibling
+
+    @property
     def json(self) -> str:
         """The event as one line of JSON, as pi writes it."""
         return self._raw.to_json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence, TypedDict, Union
 
@@ -67,3 +68,11 @@ def keywords(kind: Any, options: Mapping[str, Any], cwd: PathLike = "") -> Dict[
     if "parent_session" in given:
         given["parent_session"] = os.fspath(given["parent_session"])
     return given
+
+
+def json_text(value: Any) -> str:
+    """A value as the native half takes it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"the value cannot be written as JSON: {error}") from None

@@ -114,7 +114,7 @@ class Events(Iterator[Event], AsyncIterator[Event]):
     go of it.
     """
 
-    def __init__(self, source: Union[native.Events, native.Run]) -> None:
+    def __init__(self, source: Union[native.Events, native.Run, native.Exploration]) -> None:
         self._source = source
         self._queue: Deque[Event] = deque()
         self._ended = False

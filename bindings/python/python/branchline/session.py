@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
-from ._core import EngineCore, NavigateResult, SessionCore, SessionInfo, default_engine
+from ._blocking import BlockingOperations
+from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .run import RunResult
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from . import aio as aio_module
 
 
-class Session(SessionCore):
+class Session(BlockingOperations):
     """A live session: a position in a session tree, with a model, tools and a running agent.
 
     Made by ``Session.create``, ``Session.open`` or ``Session.continue_recent``. Every method may be called from any
@@ -186,6 +187,13 @@ class Engine(EngineCore):
     def continue_recent(self, cwd: PathLike = ".", **options: Unpack[SessionOptions]) -> Session:
         """As ``Session.continue_recent``, in this engine."""
         return Session(self._continue_recent(cwd, options).wait())
+
+    def import_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
+        """Copies a session file into the session directory and opens the copy.
+
+        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that.
+        """
+        return Session(self._import(path, options).wait())
 
     def list_sessions(
         self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None
