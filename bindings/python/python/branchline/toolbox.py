@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import _branchline as native
 from . import _serve
 from ._calls import Call
-from ._core import EngineCore, _json, default_engine
+from ._core import EngineCore, default_engine
 from .errors import ToolError
 from .events import JsonObject
-from .options import PathLike
+from .options import PathLike, json_text
 from .tools import Tool, ToolResult
 
 Edit = Union[Tuple[str, str], Mapping[str, str]]
@@ -89,7 +89,7 @@ class ToolboxCore:
         return definitions
 
     def _start(self, name: Union[str, Tool], arguments: Mapping[str, Any]) -> native.ToolCall:
-        return self._native.start(name if isinstance(name, str) else name.name, _json(arguments))
+        return self._native.start(name if isinstance(name, str) else name.name, json_text(arguments))
 
     def __repr__(self) -> str:
         names = [definition["name"] for definition in self.definitions]
