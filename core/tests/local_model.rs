@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -112,12 +112,10 @@ fn session(dir: &Path, model: Model, change: impl FnOnce(SessionOptions) -> Sess
     let name = model.full_name();
     engine.add_model(model).expect("a model");
     let options = SessionOptions::new(dir).session_dir(dir.join("sessions")).model(name).tools(Vec::<String>::new());
+    // A short prompt: such a model reads thirty tokens a second.
+    let options = options.system_prompt("You are a helpful assistant.");
     let session = block_on(engine.create_session(change(options))).expect("a session");
     (engine, session)
-}
-
-fn say(session: &Session, text: &str) -> branchline::RunResult {
-    block_on(block_on(session.prompt(text, PromptOptions::default())).unwrap().result()).unwrap()
 }
 
 #[test]
@@ -148,6 +146,8 @@ fn an_answer_streams_in_with_usage() {
 struct Weather {
     definition: ToolDefinition,
     calls: Arc<AtomicUsize>,
+    /// It answers when this is set.
+    go: Arc<AtomicBool>,
 }
 
 impl Tool for Weather {
@@ -157,7 +157,13 @@ impl Tool for Weather {
 
     fn execute(&self, _: ToolCall) -> ToolFuture {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(ToolResult::text("sunny, 21 degrees")) })
+        let go = self.go.clone();
+        Box::pin(async move {
+            while !go.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok(ToolResult::text("sunny, 21 degrees"))
+        })
     }
 }
 
@@ -167,17 +173,33 @@ fn a_forced_call_is_run_and_answered() {
     let server = Server::start();
     for api in ["openai-completions", "openai-responses"] {
         let dir = tempfile::tempdir().unwrap();
-        let calls = Arc::new(AtomicUsize::new(0));
+        let (calls, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
         let definition = ToolDefinition::new("get_weather", "Weather of a city", schema);
-        let tool = Arc::new(Weather { definition, calls: calls.clone() });
+        let tool = Arc::new(Weather { definition, calls: calls.clone(), go: go.clone() });
         let mut model = server.model(api);
         model.sampling_params.insert("tool_choice".to_owned(), "required".into());
         model.sampling_params.insert("parallel_tool_calls".to_owned(), false.into());
-        let (_engine, session) = session(dir.path(), model, |options| {
-            options.custom_tool(tool).tools(["get_weather"]).system_prompt("You are a helpful assistant.")
-        });
-        let result = say(&session, "Use get_weather for Oslo.");
+        let (engine, session) = session(dir.path(), model, |options| options.custom_tool(tool).tools(["get_weather"]));
+        // The same model, not forced: it answers.
+        let mut free = server.model(api);
+        free.id = "free".to_owned();
+        free.sampling_params.insert("tool_choice".to_owned(), "none".into());
+        engine.add_model(free).unwrap();
+        let events = session.subscribe(SubscribeOptions::default());
+        let run = block_on(session.prompt("Use get_weather for Oslo.", PromptOptions::default())).unwrap();
+        loop {
+            let event = events.next_timeout(GUARD).expect("an event in time").expect("not the end");
+            match event.kind() {
+                EventKind::ToolExecutionStart { .. } if !go.load(Ordering::SeqCst) => {
+                    block_on(session.set_model("local/free")).unwrap();
+                    go.store(true, Ordering::SeqCst);
+                }
+                EventKind::AgentSettled { .. } => break,
+                _ => {}
+            }
+        }
+        let result = block_on(run.result()).unwrap();
         assert_eq!(result.error_message, None, "{api}");
         assert!(calls.load(Ordering::SeqCst) >= 1, "{api}: the tool was called");
         let roles: Vec<&str> = result.messages.iter().map(|message| message.role().name()).collect();

@@ -45,10 +45,11 @@ def responses(base_url):
 
     client = openai.OpenAI(base_url=base_url + "/v1", api_key="k", max_retries=0, timeout=30)
     tool = {"type": "function", "name": "get_weather", "description": "w", "parameters": TOOL, "strict": False}
-    with client.responses.stream(model=MODEL, input="q", tools=[tool]) as stream:
-        for _ in stream:
-            pass
-        response = stream.get_final_response()
+    # Not the helper `stream`: it knows no response that is incomplete.
+    response = None
+    for event in client.responses.create(model=MODEL, input="q", tools=[tool], stream=True):
+        if event.type in ("response.completed", "response.incomplete"):
+            response = event.response
     thinking = [part.text for item in response.output if item.type == "reasoning" for part in item.summary]
     calls = [
         {"name": item.name, "arguments": json.loads(item.arguments)}
