@@ -414,7 +414,7 @@ fn handles_go_anywhere() {
         sends(session.explore(["x"], ExploreOptions::default()));
         sends(session.adopt(session, Default::default()));
         sends(session.switch("x", Default::default()));
-        sends(session.import("x", Default::default()));
+        sends(session.import_session("x", Default::default()));
         sends(exploration.results());
         sends(exploration.abort());
     };
