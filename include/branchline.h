@@ -217,6 +217,9 @@ typedef struct branchline_event branchline_event;
 /// A bounded queue of a session's events that the host drains. A session whose queue is full waits: read it or free it.
 typedef struct branchline_events branchline_events;
 
+/// Several prompts that are being tried at once. Freeing it aborts what still runs.
+typedef struct branchline_exploration branchline_exploration;
+
 /// A question to the host: run this tool. It is answered once, from any thread, inside the callback that brought it or
 /// any time later, and freed once. Freed without an answer, what it is about fails. The accessors never fail: for what is
 /// no live request they give 0, false or NULL.
@@ -364,6 +367,12 @@ typedef struct {
 /// Which side of an entry a fork takes.
 typedef uint32_t branchline_fork_position;
 
+/// When a message of the host reaches the model.
+typedef uint32_t branchline_delivery;
+
+/// How a queue is delivered.
+typedef uint32_t branchline_queue_mode;
+
 /// The functions of a host for one tool. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
 ///
 /// They are called on a thread of the library, one at a time for each tool, so a call that takes long holds up the next
@@ -433,6 +442,27 @@ typedef struct {
 
 /// Everything up to and including any entry.
 #define BRANCHLINE_FORK_AT 1
+
+/// It is stored: at once on an idle session, after the current turn during a run.
+#define BRANCHLINE_DELIVERY_STORE 0
+
+/// During a run it is delivered before the next request; on an idle session it is stored at once.
+#define BRANCHLINE_DELIVERY_STEER 1
+
+/// During a run it is delivered when the run would end; on an idle session it is stored at once.
+#define BRANCHLINE_DELIVERY_FOLLOW_UP 2
+
+/// It follows the message of the next prompt. It is lost when none comes.
+#define BRANCHLINE_DELIVERY_NEXT_TURN 3
+
+/// As it is.
+#define BRANCHLINE_QUEUE_MODE_KEEP 0
+
+/// One text at a time.
+#define BRANCHLINE_QUEUE_MODE_ONE_AT_A_TIME 1
+
+/// Everything that waits.
+#define BRANCHLINE_QUEUE_MODE_ALL 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -851,6 +881,13 @@ branchline_event_kind branchline_event_type(const branchline_event *event);
 /// Errors: none.
 uint64_t branchline_event_sequence(const branchline_event *event);
 
+/// Which of the sessions over one tree it comes from: 0 for the one that opened or made the file, 1, 2 and so on for siblings.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+uint32_t branchline_event_sibling(const branchline_event *event);
+
 /// The id of the session it comes from.
 ///
 /// Ownership: the string belongs to `event` and lives as long as it.
@@ -938,10 +975,10 @@ branchline_status branchline_session_tree(const branchline_session *session, cha
 /// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.
 /// Errors: ENTRY_NOT_FOUND, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
-branchline_status branchline_session_branch(const branchline_session *session,
-                                            const char *entry_id,
-                                            char **out_json,
-                                            branchline_error **error);
+branchline_status branchline_session_tree_branch(const branchline_session *session,
+                                                 const char *entry_id,
+                                                 char **out_json,
+                                                 branchline_error **error);
 
 /// One entry as its line stands in the file, byte for byte (so where another program wrote it, it may not be UTF-8), with
 /// a NUL behind it. `out_length`, which may be NULL, gets the number of bytes without that.
@@ -1012,6 +1049,296 @@ branchline_status branchline_session_fork(branchline_session *session,
 branchline_status branchline_session_clone(branchline_session *session,
                                            branchline_session **out_session,
                                            branchline_error **error);
+
+/// Opens another live session over the same tree and file: a sibling, with its own leaf, queues, model, tools, events and
+/// run. Nothing it does moves this session. `options_json` may be NULL: `{"at"?,"model"?,"thinkingLevel"?,"tools"?}`.
+/// Without "at" it begins at the leaf, with an id at that entry, with null before the first entry. What is left out of
+/// the rest is what the path to that entry says, else as in this session.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free, in any order with this
+/// one. The file stays open for writing until the last of them is closed.
+/// Threads: any, also from inside callbacks and while this session runs.
+/// Errors: ENTRY_NOT_FOUND, UNKNOWN_MODEL, UNKNOWN_TOOL, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_branch(branchline_session *session,
+                                            const char *options_json,
+                                            branchline_session **out_session,
+                                            branchline_error **error);
+
+/// Which of the sessions over its file this is: 0 for the one that opened or made the file, 1, 2 and so on for its siblings in
+/// the order of branching. branchline_event_sibling tells whose an event is.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_sibling(const branchline_session *session,
+                                             uint32_t *out_sibling,
+                                             branchline_error **error);
+
+/// Moves the session to where a sibling stands, which is how an exploration is decided. `options_json` may be NULL:
+/// `{"summarizeOthers"?,"others"?,"instructions"?,"replaceInstructions"?}`. With "summarizeOthers" the model writes one
+/// summary of what the other siblings of the winner's exploration (or the entries listed in "others") found, which is
+/// stored there. The result is JSON as of branchline_session_navigate.
+///
+/// Ownership: borrows everything, `winner` as well; `out_json` may be NULL, otherwise it is yours: free it with
+/// branchline_string_free.
+/// Threads: any, also from inside callbacks. With "summarizeOthers" it blocks until the model has answered.
+/// Errors: RUNNING, COMPACTING, NO_MODEL, SUMMARY_FAILED, ENTRY_NOT_FOUND, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT (also
+/// for a winner over another tree), INVALID_HANDLE, FORKED.
+branchline_status branchline_session_adopt(branchline_session *session,
+                                           const branchline_session *winner,
+                                           const char *options_json,
+                                           char **out_json,
+                                           branchline_error **error);
+
+/// Makes a new, empty session beside this one: in the same directory, with the same model, tools and settings.
+/// `options_json` may be NULL: `{"recordParent"?,"name"?}`; with "recordParent" its header names this session's file. This
+/// session stays as it is.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: NOT_SAVED when this session should be recorded and has no file yet, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT,
+/// INVALID_HANDLE, FORKED.
+branchline_status branchline_session_new_session(branchline_session *session,
+                                                 const char *options_json,
+                                                 branchline_session **out_session,
+                                                 branchline_error **error);
+
+/// Opens another session file in place of this session: when it is open, what runs here is aborted and stored and this
+/// session is closed. On any error this session is as it was. `options_json` may be NULL: `{"cwd"?}`, a working directory
+/// for when the file's own is gone.
+///
+/// Ownership: borrows everything, `session` still has to be freed; `out_session` is yours: free it with
+/// branchline_session_free.
+/// Threads: any, also from inside callbacks. Blocks while the file is read.
+/// Errors: INVALID_SESSION_FILE, SESSION_LOCKED, WORKING_DIRECTORY_MISSING, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT,
+/// INVALID_HANDLE, FORKED.
+branchline_status branchline_session_switch(branchline_session *session,
+                                            const char *path,
+                                            const char *options_json,
+                                            branchline_session **out_session,
+                                            branchline_error **error);
+
+/// Copies a session file into this session's directory and opens the copy in place of this session, as
+/// branchline_session_switch does.
+///
+/// Ownership: as branchline_session_switch.
+/// Threads: as branchline_session_switch.
+/// Errors: as branchline_session_switch; INVALID_ARGUMENT also for a session in memory, which has no directory.
+branchline_status branchline_session_import_session(branchline_session *session,
+                                                    const char *path,
+                                                    const char *options_json,
+                                                    branchline_session **out_session,
+                                                    branchline_error **error);
+
+/// Tries several prompts at once: each gets a sibling that begins at the same entry, and runs there. One that fails does
+/// not disturb the others; this session stays where it is. `prompts_json` is a list, each item a text or
+/// `{"text","images"?,"model"?,"thinkingLevel"?,"tools"?}`. `options_json` may be NULL:
+/// `{"at"?,"limit"?,"model"?,"thinkingLevel"?,"tools"?,"capacity"?}`: "at" as for branchline_session_branch, "limit" how
+/// many run at a time (4), "capacity" how many events are held (1024).
+///
+/// Ownership: borrows everything; `out_exploration` is yours: free it with branchline_exploration_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, also without a prompt; ENTRY_NOT_FOUND, UNKNOWN_MODEL, UNKNOWN_TOOL, STORAGE_FAILED, CLOSED,
+/// INVALID_HANDLE, FORKED. Nothing is run then.
+branchline_status branchline_session_explore(branchline_session *session,
+                                             const char *prompts_json,
+                                             const char *options_json,
+                                             branchline_exploration **out_exploration,
+                                             branchline_error **error);
+
+/// How many prompts it has.
+///
+/// Ownership: borrows `exploration`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_count(const branchline_exploration *exploration,
+                                               size_t *out_count,
+                                               branchline_error **error);
+
+/// The events of all its siblings in one queue, each sibling's in its own order; branchline_event_sibling tells whose one
+/// is. It ends when all are done. There is one queue: what several handles read is divided among them. Until it is read
+/// or freed, or branchline_exploration_results is called, the siblings wait when it is full.
+///
+/// Ownership: borrows `exploration`; `out_events` is yours: free it with branchline_events_free, in any order.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_events(branchline_exploration *exploration,
+                                                branchline_events **out_events,
+                                                branchline_error **error);
+
+/// The sibling that runs the prompt at `index`, counted from 0.
+///
+/// Ownership: borrows `exploration`; `out_session` is yours: free it with branchline_session_free, which closes the
+/// sibling.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, also when there is no such prompt; INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_session(const branchline_exploration *exploration,
+                                                 size_t index,
+                                                 branchline_session **out_session,
+                                                 branchline_error **error);
+
+/// Waits until all are done, at most `timeout_ms` milliseconds, and gives a JSON list in the order of the prompts:
+/// `{"sibling","text","usage","stopReason","errorMessage","leaf","aborted","error":{"code","message","path"}|null,
+/// "messages"}`. What failed or was aborted is a result. Events not read by then are discarded.
+///
+/// Ownership: borrows `exploration`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, but hold no lock that one of your callbacks takes.
+/// Errors: TIMEOUT (without an error object), CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED, WOULD_DEADLOCK for
+/// waiting without a limit inside a callback.
+branchline_status branchline_exploration_results(const branchline_exploration *exploration,
+                                                 uint32_t timeout_ms,
+                                                 char **out_json,
+                                                 branchline_error **error);
+
+/// Aborts all siblings of an exploration and waits until they are idle. Their results say so.
+///
+/// Ownership: borrows `exploration`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_abort(branchline_exploration *exploration, branchline_error **error);
+
+/// Signals one sibling to abort, by the position of its prompt, and does not wait.
+///
+/// Ownership: borrows `exploration`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, also when there is no such prompt; INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_abort_one(branchline_exploration *exploration,
+                                                   size_t index,
+                                                   branchline_error **error);
+
+/// Frees an exploration and aborts what of it still runs, without waiting. NULL is fine.
+///
+/// Ownership: takes `exploration`. Sessions and queues of it stay valid until they are freed too, in any order.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_exploration_free(branchline_exploration *exploration);
+
+/// Replaces the older part of the context by a summary; the history itself stays in the tree. A run is aborted first and
+/// not taken up again. `instructions`, which may be NULL, say what the summary should pay attention to. The result is
+/// JSON: `{"entryId","summary","firstKeptEntryId","tokensBefore","estimatedTokensAfter","usage"?,"details"}`.
+///
+/// Ownership: borrows everything; `out_json` may be NULL, otherwise it is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Blocks until the model has answered.
+/// Errors: NOTHING_TO_COMPACT, ALREADY_COMPACTED, CANCELLED, SUMMARY_FAILED, NO_MODEL, COMPACTING, RUNNING, READ_ONLY,
+/// STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_compact(branchline_session *session,
+                                             const char *instructions,
+                                             char **out_json,
+                                             branchline_error **error);
+
+/// Changes what the model sees of an entry on the path from the next request on. `replacement_json` is `null`, which
+/// leaves it out, or `{"content":...}`. What is stored stays.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise the id of the edit's entry is yours: free it with
+/// branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_REPLACEMENT, ENTRY_NOT_FOUND, NOT_ON_ACTIVE_BRANCH, NOT_EDITABLE, READ_ONLY, STORAGE_FAILED, CLOSED,
+/// INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_edit_context(branchline_session *session,
+                                                  const char *entry_id,
+                                                  const char *replacement_json,
+                                                  char **out_id,
+                                                  branchline_error **error);
+
+/// Stores a shell run of the user that is over, so that the model sees it unless it is excluded. `execution_json`:
+/// `{"command","output"?,"exitCode"?,"cancelled"?,"truncated"?,"fullOutputPath"?,"timestamp"?,"excludeFromContext"?}`.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise it gets the entry's id, or NULL when something runs, as
+/// it is stored after that then. It is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_record_bash(branchline_session *session,
+                                                 const char *execution_json,
+                                                 char **out_id,
+                                                 branchline_error **error);
+
+/// Starts a run with a message of the host instead of a user's. `message_json`: `{"customType","content","display"?,
+/// "details"?}`. `options` may be NULL; images in them are not used.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: as branchline_session_prompt.
+branchline_status branchline_session_prompt_custom(branchline_session *session,
+                                                   const char *message_json,
+                                                   const branchline_prompt_options *options,
+                                                   branchline_error **error);
+
+/// Gives a message of the host to the model without starting a run. `message_json` as for
+/// branchline_session_prompt_custom.
+///
+/// Ownership: borrows everything; `out_id` may be NULL, otherwise it gets the entry's id, or NULL when the message was
+/// not stored at once. It is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_send_custom_message(branchline_session *session,
+                                                         const char *message_json,
+                                                         branchline_delivery delivery,
+                                                         char **out_id,
+                                                         branchline_error **error);
+
+/// Counts and costs of the whole session, all branches, as JSON: `{"userMessages","assistantMessages","toolResults",
+/// "messages","toolCalls","tokens":{"input","output","cacheRead","cacheWrite","cost"},"costs":[{"model","tokens"},...]}`.
+/// Reads every entry.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_stats(const branchline_session *session,
+                                           char **out_json,
+                                           branchline_error **error);
+
+/// How full the model's context is, as JSON: `{"tokens":N|null,...}`; tokens are unknown right after a compaction. Reads
+/// the context, so it is not for every event.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_context_usage(const branchline_session *session,
+                                                   char **out_json,
+                                                   branchline_error **error);
+
+/// The user messages that branchline_session_fork can go before, of all branches in file order, as a JSON list of
+/// `{"entryId","text"}`.
+///
+/// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_fork_messages(const branchline_session *session,
+                                                   char **out_json,
+                                                   branchline_error **error);
+
+/// Empties both queues of waiting texts and gives them as JSON: `{"steering":[...],"followUp":[...]}`.
+///
+/// Ownership: borrows `session`; `out_json` may be NULL, otherwise it is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_clear_queues(branchline_session *session,
+                                                  char **out_json,
+                                                  branchline_error **error);
+
+/// Chooses how the queues of branchline_session_steer and branchline_session_follow_up are delivered.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_queue_modes(branchline_session *session,
+                                                     branchline_queue_mode steering,
+                                                     branchline_queue_mode follow_up,
+                                                     branchline_error **error);
+
+/// Cancels the wait before a failed request is repeated, and with it the repetition; nothing else. Does not wait.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_abort_retry(branchline_session *session, branchline_error **error);
+
+/// Cancels a compaction, or the summary of a branch that is left; nothing else. Does not wait.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_abort_summary(branchline_session *session, branchline_error **error);
 
 /// Sets the label of an entry, or clears it when `label` is NULL. The label entry becomes the leaf.
 ///

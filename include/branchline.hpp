@@ -107,6 +107,8 @@ public:
   explicit Event(const branchline_event *event) noexcept : event_(event) {}
   branchline_event_kind type() const noexcept { return branchline_event_type(event_); }
   std::uint64_t sequence() const noexcept { return branchline_event_sequence(event_); }
+  /// Whose it is among the sessions over one tree.
+  std::uint32_t sibling() const noexcept { return branchline_event_sibling(event_); }
   bool is_text_delta() const noexcept { return type() == BRANCHLINE_EVENT_TEXT_DELTA; }
   /// The new text of a text or thinking delta, else empty.
   std::string text() const {
@@ -242,6 +244,8 @@ public:
 private:
   detail::Handle<branchline_requests, branchline_requests_free> handle_;
 };
+
+class Exploration;
 
 /// How a session is made or opened; each setter returns the object.
 class SessionOptions {
@@ -383,8 +387,8 @@ public:
   }
 
   /// The path to the leaf, or to an entry, as a JSON list of ids.
-  std::string branch() const { return branch_to(nullptr); }
-  std::string branch(const std::string &entry_id) const { return branch_to(entry_id.c_str()); }
+  std::string tree_branch() const { return branch_to(nullptr); }
+  std::string tree_branch(const std::string &entry_id) const { return branch_to(entry_id.c_str()); }
   /// One entry as its line in the file.
   std::string entry(const std::string &entry_id) const {
     detail::Call call;
@@ -420,6 +424,88 @@ public:
     call.check(branchline_session_clone(get(), &out, call.out()));
     return Session(out);
   }
+
+  /// Another live session over the same tree. Options are JSON; empty ones are the usual (begin at the leaf).
+  Session branch(const std::string &options_json = std::string()) {
+    return derive(branchline_session_branch, options_json);
+  }
+  /// 0 for the session that opened or made the file, 1, 2 and so on for its siblings.
+  std::uint32_t sibling() const {
+    detail::Call call;
+    std::uint32_t out = 0;
+    call.check(branchline_session_sibling(get(), &out, call.out()));
+    return out;
+  }
+  /// One prompt each for several siblings, as a JSON list.
+  Exploration explore(const std::string &prompts_json, const std::string &options_json = std::string());
+  /// Moves to where `winner` stands; the result is JSON as of navigate().
+  std::string adopt(const Session &winner, const std::string &options_json = std::string()) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_adopt(get(), winner.get(), or_null(options_json), &out, call.out()));
+    return detail::take(out);
+  }
+  Session new_session(const std::string &options_json = std::string()) {
+    return derive(branchline_session_new_session, options_json);
+  }
+  /// Opens another file in place of this session, which is closed. (`switch` is a word of the language.)
+  Session switch_to(const std::string &path, const std::string &options_json = std::string()) {
+    return replace(branchline_session_switch, path, options_json);
+  }
+  /// Copies a file into this session's directory and opens the copy in place of this session.
+  Session import_session(const std::string &path, const std::string &options_json = std::string()) {
+    return replace(branchline_session_import_session, path, options_json);
+  }
+
+  /// Replaces the older part of the context by a summary; the result is JSON.
+  std::string compact(const std::string &instructions = std::string()) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_compact(get(), or_null(instructions), &out, call.out()));
+    return detail::take(out);
+  }
+  /// `replacement_json`: `null` leaves the entry out of the context, `{"content":...}` replaces its content.
+  std::string edit_context(const std::string &entry_id, const std::string &replacement_json) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(
+        branchline_session_edit_context(get(), entry_id.c_str(), replacement_json.c_str(), &out, call.out()));
+    return detail::take(out);
+  }
+  /// Stores a shell run of the user; empty when something runs, as it is stored after that then.
+  std::string record_bash(const std::string &execution_json) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_record_bash(get(), execution_json.c_str(), &out, call.out()));
+    return detail::take(out);
+  }
+  void prompt_custom(const std::string &message_json) {
+    detail::Call call;
+    call.check(branchline_session_prompt_custom(get(), message_json.c_str(), nullptr, call.out()));
+  }
+  std::string send_custom_message(const std::string &message_json,
+                                  branchline_delivery delivery = BRANCHLINE_DELIVERY_STORE) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_send_custom_message(get(), message_json.c_str(), delivery, &out, call.out()));
+    return detail::take(out);
+  }
+  std::string stats() const { return ask(branchline_session_stats); }
+  std::string context_usage() const { return ask(branchline_session_context_usage); }
+  std::string fork_messages() const { return ask(branchline_session_fork_messages); }
+  /// The texts that waited, as JSON.
+  std::string clear_queues() {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_clear_queues(get(), &out, call.out()));
+    return detail::take(out);
+  }
+  void set_queue_modes(branchline_queue_mode steering, branchline_queue_mode follow_up) {
+    detail::Call call;
+    call.check(branchline_session_set_queue_modes(get(), steering, follow_up, call.out()));
+  }
+  void abort_retry() { act(branchline_session_abort_retry); }
+  void abort_summary() { act(branchline_session_abort_summary); }
 
   /// Sets a label, or clears it with an empty one.
   void set_label(const std::string &entry_id, const std::string &label) {
@@ -467,8 +553,25 @@ private:
   std::string branch_to(const char *entry_id) const {
     detail::Call call;
     char *out = nullptr;
-    call.check(branchline_session_branch(get(), entry_id, &out, call.out()));
+    call.check(branchline_session_tree_branch(get(), entry_id, &out, call.out()));
     return detail::take(out);
+  }
+  static const char *or_null(const std::string &text) { return text.empty() ? nullptr : text.c_str(); }
+  Session derive(branchline_status (*how)(branchline_session *, const char *, branchline_session **,
+                                          branchline_error **),
+                 const std::string &options_json) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    call.check(how(get(), or_null(options_json), &out, call.out()));
+    return Session(out);
+  }
+  Session replace(branchline_status (*how)(branchline_session *, const char *, const char *, branchline_session **,
+                                           branchline_error **),
+                  const std::string &path, const std::string &options_json) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    call.check(how(get(), path.c_str(), or_null(options_json), &out, call.out()));
+    return Session(out);
   }
   void listen(Listener listener, branchline_subscription **out) {
     detail::Call call;
@@ -557,6 +660,57 @@ private:
 
 /// What a tool of the host's does for each call; see branchline_tool_callbacks.
 using Answer = std::function<void(Request)>;
+
+/// Several prompts that are being tried at once. What still runs is aborted at its end.
+class Exploration {
+public:
+  explicit Exploration(branchline_exploration *handle = nullptr) noexcept : handle_(handle) {}
+  std::size_t count() const {
+    detail::Call call;
+    std::size_t out = 0;
+    call.check(branchline_exploration_count(get(), &out, call.out()));
+    return out;
+  }
+  /// The events of all siblings.
+  Events events() {
+    detail::Call call;
+    branchline_events *out = nullptr;
+    call.check(branchline_exploration_events(get(), &out, call.out()));
+    return Events(out);
+  }
+  Session session(std::size_t index) const {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    call.check(branchline_exploration_session(get(), index, &out, call.out()));
+    return Session(out);
+  }
+  /// Waits until all are done; JSON, in the order of the prompts.
+  std::string results() const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_exploration_results(get(), BRANCHLINE_WAIT_FOREVER, &out, call.out()));
+    return detail::take(out);
+  }
+  void abort() {
+    detail::Call call;
+    call.check(branchline_exploration_abort(get(), call.out()));
+  }
+  void abort_one(std::size_t index) {
+    detail::Call call;
+    call.check(branchline_exploration_abort_one(get(), index, call.out()));
+  }
+  branchline_exploration *get() const noexcept { return handle_.get(); }
+
+private:
+  detail::Handle<branchline_exploration, branchline_exploration_free> handle_;
+};
+
+inline Exploration Session::explore(const std::string &prompts_json, const std::string &options_json) {
+  detail::Call call;
+  branchline_exploration *out = nullptr;
+  call.check(branchline_session_explore(get(), prompts_json.c_str(), or_null(options_json), &out, call.out()));
+  return Exploration(out);
+}
 
 /// Worker threads and models: what a host creates first.
 class Engine {

@@ -30,7 +30,7 @@ int main(int argc, char **argv) try {
   session.run("Which file would you read first?");
 
   branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);
-  std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.branch() << "\nother:  "
+  std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.tree_branch() << "\nother:  "
             << session.branch(first) << "\nfork:   " << fork.path() << "\n";
 
   // The tools as functions, and one of the program's own.

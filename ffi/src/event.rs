@@ -178,6 +178,16 @@ pub unsafe extern "C" fn branchline_event_sequence(event: *const branchline_even
     peek(0, || handle::peek::<EventObject>(event).map(|event| event.event.sequence()))
 }
 
+/// Which of the sessions over one tree it comes from: 0 for the one that opened or made the file, 1, 2 and so on for siblings.
+///
+/// Ownership: borrows `event`.
+/// Threads: any.
+/// Errors: none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_event_sibling(event: *const branchline_event) -> u32 {
+    peek(0, || handle::peek::<EventObject>(event).map(|event| event.event.sibling()))
+}
+
 /// The id of the session it comes from.
 ///
 /// Ownership: the string belongs to `event` and lives as long as it.

@@ -1,9 +1,9 @@
 //! `branchline_events`: pull delivery, for hosts with a thread or a loop of their own.
 
 use std::ffi::c_int;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use branchline_core::{Event, Events};
+use branchline_core::{Event, Events, Exploration};
 
 use crate::block_on::{BRANCHLINE_WAIT_FOREVER, Deadline};
 use crate::boundary::export;
@@ -23,11 +23,17 @@ pub struct branchline_events {
 }
 
 pub(crate) struct EventsObject {
-    events: Events,
+    source: Source,
     /// The session, to tell whether its own callback is asking.
     session: u64,
     /// What the host looks at until it asks for more.
     shown: Mutex<Vec<Handle<EventObject>>>,
+}
+
+/// Whose queue it is.
+enum Source {
+    Own(Events),
+    Exploration(Arc<Exploration>),
 }
 
 static QUEUES: Table<EventsObject> = Table::new();
@@ -42,6 +48,18 @@ impl Object for EventsObject {
 }
 
 impl EventsObject {
+    /// The queue of an exploration started from a session.
+    pub(crate) fn of_exploration(exploration: Arc<Exploration>, session: u64) -> EventsObject {
+        EventsObject { source: Source::Exploration(exploration), session, shown: Mutex::default() }
+    }
+
+    fn events(&self) -> &Events {
+        match &self.source {
+            Source::Own(events) => events,
+            Source::Exploration(exploration) => exploration.events(),
+        }
+    }
+
     /// Waits for events: at least one, at most `most`.
     fn next(&self, most: usize, timeout_ms: u32) -> Result<Vec<Event>, Failure> {
         if timeout_ms == BRANCHLINE_WAIT_FOREVER && callbacks::current() == Some(self.session) {
@@ -49,12 +67,12 @@ impl EventsObject {
             return Err(Failure::new(branchline_status::WOULD_DEADLOCK, text));
         }
         let events = if timeout_ms == 0 {
-            self.events.try_next_batch(most)
+            self.events().try_next_batch(most)
         } else {
-            self.events.next_batch_timeout(most, Deadline::from_ms(timeout_ms).left())?
+            self.events().next_batch_timeout(most, Deadline::from_ms(timeout_ms).left())?
         };
         match events.is_empty() {
-            true if self.events.is_ended() => Err(branchline_status::END.into()),
+            true if self.events().is_ended() => Err(branchline_status::END.into()),
             true => Err(branchline_status::TIMEOUT.into()),
             false => Ok(events),
         }
@@ -89,7 +107,7 @@ pub unsafe extern "C" fn branchline_session_events(
         output::required(out_events, "out_events")?;
         let session = handle::get::<SessionObject>(session)?;
         let events = session.core.subscribe(options::events(options)?);
-        let events = EventsObject { events, session: session.key, shown: Mutex::default() };
+        let events = EventsObject { source: Source::Own(events), session: session.key, shown: Mutex::default() };
         output::handle(out_events, Handle::new(events)?);
         Ok(())
     })
@@ -159,7 +177,7 @@ pub unsafe extern "C" fn branchline_events_fd(
 ) -> branchline_status {
     export!(error, {
         output::required(out_fd, "out_fd")?;
-        output::put(out_fd, handle::get::<EventsObject>(events)?.events.fd()?);
+        output::put(out_fd, handle::get::<EventsObject>(events)?.events().fd()?);
         Ok(())
     })
 }
@@ -173,7 +191,7 @@ pub unsafe extern "C" fn branchline_events_fd(
 pub unsafe extern "C" fn branchline_events_free(events: *mut branchline_events) -> branchline_status {
     export!(std::ptr::null_mut(), {
         if let Some(events) = handle::take::<EventsObject>(events)? {
-            events.events.discard();
+            events.events().discard();
         }
         Ok(())
     })

@@ -75,6 +75,7 @@ impl<T: Object> Table<T> {
         };
         let entry = &mut table.slots[slot];
         entry.object = Some(object);
+        const { assert!(T::KIND < 1 << KIND_BITS, "a kind needs its place in the token") };
         Ok(1 | T::KIND << KIND_SHIFT | slot << SLOT_SHIFT | entry.generation << GENERATION_SHIFT)
     }
 

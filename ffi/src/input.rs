@@ -106,6 +106,34 @@ pub(crate) fn json(text: &str, name: &str) -> Result<Value, Failure> {
     })
 }
 
+/// A form of the core in JSON: its keys are checked there.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn required_form<T: serde::de::DeserializeOwned>(
+    form: *const c_char,
+    name: &str,
+) -> Result<T, Failure> {
+    // SAFETY: as this function's.
+    let value = json(unsafe { text(form, name) }?, name)?;
+    serde_json::from_value(value).map_err(|error| invalid(format!("{name}: {error}")))
+}
+
+/// The same, where NULL stands for the usual.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn form<T: serde::de::DeserializeOwned + Default>(
+    form: *const c_char,
+    name: &str,
+) -> Result<T, Failure> {
+    match form.is_null() {
+        true => Ok(T::default()),
+        // SAFETY: as this function's.
+        false => unsafe { required_form(form, name) },
+    }
+}
+
 /// A struct that begins with its size, as [`read`] understands it.
 ///
 /// # Safety

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn branchline_session_tree(
 /// Threads: any, also from inside callbacks.
 /// Errors: ENTRY_NOT_FOUND, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn branchline_session_branch(
+pub unsafe extern "C" fn branchline_session_tree_branch(
     session: *const branchline_session,
     entry_id: *const c_char,
     out_json: *mut *mut c_char,

@@ -55,6 +55,8 @@ void test_handles(void);
 void test_input(void);
 void test_sessions(void);
 void test_tree(void);
+void test_siblings(void);
+void test_context(void);
 void test_events(void);
 void test_callbacks(void);
 void test_reentry(void);

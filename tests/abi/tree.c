@@ -62,13 +62,13 @@ void test_tree(void)
   CHECK(strstr(json, "question one") != NULL && strstr(json, "differently") != NULL);
   CHECK(strstr(json, "\"question two\"") == NULL);
   branchline_string_free(json);
-  CHECK_OK(branchline_session_branch(session, second, &json, &error));
+  CHECK_OK(branchline_session_tree_branch(session, second, &json, &error));
   CHECK(strstr(json, first) != NULL && strstr(json, second) != NULL);
   branchline_string_free(json);
-  CHECK_OK(branchline_session_branch(session, NULL, &json, &error));
+  CHECK_OK(branchline_session_tree_branch(session, NULL, &json, &error));
   CHECK(strstr(json, first) != NULL && strstr(json, second) == NULL);
   branchline_string_free(json);
-  CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_branch(session, "no", &json, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_tree_branch(session, "no", &json, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_navigate(session, "no", NULL, NULL, &error));
   CHECK_OK(branchline_session_navigate(session, answer, NULL, NULL, &error));
   CHECK_OK(branchline_session_leaf(session, &text, &error));
@@ -98,8 +98,8 @@ void test_tree(void)
   CHECK(branchline_session_free(fork) == BRANCHLINE_STATUS_OK);
 
   CHECK_OK(branchline_session_clone(session, &clone, &error));
-  CHECK_OK(branchline_session_branch(clone, NULL, &json, &error));
-  CHECK_OK(branchline_session_branch(session, NULL, &text, &error));
+  CHECK_OK(branchline_session_tree_branch(clone, NULL, &json, &error));
+  CHECK_OK(branchline_session_tree_branch(session, NULL, &text, &error));
   CHECK(strcmp(json, text) == 0);
   branchline_string_free(json);
   branchline_string_free(text);
