@@ -200,6 +200,8 @@ export interface ToolResult {
 export interface EventBase {
   /** Counts the events of the session from 1. Merged deltas carry the number of the last one, so numbers may jump. */
   sequence: number
+  /** Which of the sessions over one file it comes from; 0 for the one that opened it. */
+  sibling: number
 }
 
 /** What a session tells its host. New types may come: ignore what you do not know. */

@@ -2,6 +2,7 @@
 /// <reference lib="esnext.disposable" />
 
 import type {
+  CompactionResult,
   ContentBlock,
   Entry,
   ImageContent,
@@ -124,6 +125,8 @@ export declare class Engine {
   openSession(path: string, options?: SessionOptions): Promise<Session>
   /** Opens the most recent session of the working directory, or makes one. */
   continueRecent(options?: SessionOptions): Promise<Session>
+  /** Copies a session file into the session directory and opens the copy. */
+  importSession(path: string, options?: SessionOptions): Promise<Session>
   listSessions(options?: ListOptions): Promise<SessionInfo[]>
   /** Adds a tool for the sessions and toolboxes made from now on. */
   addTool(tool: ToolOptions<any>): void
@@ -320,6 +323,155 @@ export interface Fork {
   editorText: string | null
 }
 
+/** Where siblings begin: an entry, `null` before the first one, `undefined` where the session stands. */
+export type BranchPoint = string | null | undefined
+
+export interface BranchOptions {
+  /** `provider/model`; what the path to the entry says by default, else the session's own. */
+  model?: string
+  /** What the path says by default, else the session's own. */
+  thinkingLevel?: ThinkingLevel
+  /** The active tools; what the path says by default, else the session's own. */
+  tools?: (string | Tool)[]
+}
+
+/** One prompt of an exploration, with choices for its sibling. */
+export interface ExplorePrompt extends BranchOptions {
+  text: string
+  images?: ImageContent[]
+}
+
+export interface ExploreOptions extends BranchOptions {
+  /** Where all begin. */
+  at?: BranchPoint
+  /** How many run at a time; 4 by default. */
+  limit?: number
+  /** Events held for the reader before the siblings wait for it; 1024 by default. */
+  capacity?: number
+  /** Aborts everything. `results` then rejects with the signal's reason once all are idle. */
+  signal?: AbortSignal
+}
+
+export interface ExploreResult extends RunResult {
+  /** The sibling that ran it. It can be asked further, and adopted. */
+  session: Session
+  /** Its number, as in its events. */
+  sibling: number
+  /** There was no run, or it could not be stored: `cancelled` when it was aborted before its turn. */
+  error: BranchlineError | null
+  /** It came to its end by itself, without an error. */
+  isComplete: boolean
+}
+
+/**
+ * Several siblings at work: their events in one stream, told apart by `event.sibling`, and then their results. It keeps
+ * the process alive until all are done. Leaving the loop early aborts everything and waits until all are idle.
+ */
+export declare class Exploration implements AsyncIterableIterator<SessionEvent> {
+  private constructor()
+  /** Settles when all siblings are made; rejects when the exploration was refused. */
+  readonly accepted: Promise<void>
+  /** The siblings, in the order of their prompts. */
+  siblings(): Promise<Session[]>
+  /** The results, in the order of the prompts. What failed is a result, too. Events nobody began to read are discarded. */
+  results(): Promise<ExploreResult[]>
+  /** Aborts everything and waits until all are idle; who waited for a turn gets none. */
+  abort(): Promise<void>
+  /** Aborts one, by the position of its prompt. */
+  abortOne(prompt: number): Promise<void>
+  next(): Promise<IteratorResult<SessionEvent, undefined>>
+  return(value?: any): Promise<IteratorResult<SessionEvent, any>>
+  throw(error?: any): Promise<IteratorResult<SessionEvent, any>>
+  [Symbol.asyncIterator](): this
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface AdoptOptions {
+  /** Store one summary of what the others did, at the new leaf. */
+  summarizeOthers?: boolean
+  /** The leaves of the others; the other siblings of the winner's exploration by default. */
+  others?: string[]
+  /** What the summary should pay attention to. */
+  instructions?: string
+  replaceInstructions?: boolean
+}
+
+export interface NewSessionOptions {
+  /** Record this session's file as the one the new one came from. */
+  recordParent?: boolean
+  name?: string
+}
+
+export interface SwitchOptions {
+  /** Working directory, for a file whose own does not exist. */
+  cwd?: string
+}
+
+/** What a compaction that was asked for came to. */
+export interface ManualCompactionResult extends CompactionResult {
+  /** The compaction's entry. */
+  entryId: string
+}
+
+export interface ContextUsage {
+  /** Estimated; unknown right after a compaction, until a response reports usage again. */
+  tokens: number | null
+  /** The model's context window, when known. */
+  window: number | null
+  percent: number | null
+}
+
+export interface TokenTotals {
+  input: number
+  output: number
+  cacheRead: number
+  cacheWrite: number
+  /** US dollars. */
+  cost: number
+}
+
+/** Counts and sums over all entries, all branches. */
+export interface SessionStats {
+  userMessages: number
+  assistantMessages: number
+  toolResults: number
+  messages: number
+  toolCalls: number
+  tokens: TokenTotals
+  /** By model, highest first; `null` for everything that names no model (tools, summaries). */
+  costs: { model: string | null; tokens: TokenTotals }[]
+}
+
+/** A user message that `fork` can go before. */
+export interface ForkMessage {
+  entryId: string
+  text: string
+}
+
+/** A message of the host that the model sees. */
+export interface HostMessage {
+  customType: string
+  content: string | (TextContent | ImageContent)[]
+  /** Whether people should see it; true by default. */
+  display?: boolean
+  /** Data the model does not see. */
+  details?: unknown
+}
+
+/** A shell run of the user that is over. */
+export interface BashExecution {
+  command: string
+  output?: string
+  exitCode?: number
+  cancelled?: boolean
+  /** `output` is only the end of it. */
+  truncated?: boolean
+  fullOutputPath?: string
+  /** Milliseconds since the Unix epoch; now by default. */
+  timestamp?: number
+  excludeFromContext?: boolean
+}
+
 /**
  * A live session: one position in a session tree, with its model, tools and queues.
  *
@@ -342,6 +494,8 @@ export declare class Session {
   /** The entry the session stands on. */
   readonly leaf: string | null
   readonly name: string | null
+  /** Which of the sessions over its file it is: 0 for the one that opened or made it. */
+  readonly sibling: number
   /** A snapshot. */
   readonly state: SessionState
   /** The whole tree, to read. */
@@ -349,6 +503,8 @@ export declare class Session {
 
   /** Sends a prompt at once and gives its events. Errors: `running`, `compacting`, `no_model`, `read_only`. */
   prompt(text: string, options?: PromptOptions): Run
+  /** Starts a run with a message of the host instead of a user's. Errors: as `prompt`. */
+  promptCustom(message: HostMessage, options?: Omit<PromptOptions, 'images'>): Run
   /** Sends a prompt and waits for its end. Errors: as `prompt`. */
   run(text: string, options?: PromptOptions): Promise<RunResult>
   /** All events of the session from now on. Waiting for them does not keep the process alive. */
@@ -359,6 +515,12 @@ export declare class Session {
   followUp(text: string): Promise<void>
   /** Empties both queues and returns their texts. */
   clearQueues(): Promise<{ steering: string[]; followUp: string[] }>
+  /** Whether a queue is delivered all at once instead of one text at a time. */
+  setQueueModes(modes: { steerAll?: boolean; followUpAll?: boolean }): Promise<void>
+  /** Cancels the wait before a failed request is repeated, and with it the repetition; nothing else. */
+  abortRetry(): void
+  /** Cancels a compaction, or the summary of a branch that is left; nothing else. */
+  abortSummary(): void
   /** Aborts what runs and waits until the session is idle. Does nothing on an idle session. */
   abort(): Promise<void>
   waitIdle(): Promise<void>
@@ -369,6 +531,42 @@ export declare class Session {
   fork(entryId: string, options?: ForkOptions): Promise<Fork>
   /** Copies the path to the leaf into a new file. */
   clone(): Promise<Session>
+
+  /** Opens another live session over the same tree and file, a sibling. Errors: `entry_not_found`, `unknown_model`. */
+  branch(at?: BranchPoint, options?: BranchOptions): Promise<Session>
+  /** Whether both are sessions over one tree. */
+  isSiblingOf(other: Session): boolean
+  /** Tries several prompts at once, each in a sibling that begins at the same entry. Errors: `invalid_argument`, as `branch`. */
+  explore(prompts: (string | ExplorePrompt)[], options?: ExploreOptions): Exploration
+  /** Moves to where a sibling stands, to go on from there. Errors: `running`, `invalid_argument`, `summary_failed`. */
+  adopt(winner: Session | ExploreResult, options?: AdoptOptions): Promise<NavigateResult>
+  /** Makes a new, empty session in the same directory, as this one is set up. This one stays open. */
+  newSession(options?: NewSessionOptions): Promise<Session>
+  /** Opens another file in place of this session, which is closed when that is done. */
+  switch(path: string, options?: SwitchOptions): Promise<Session>
+  /** Copies a file into this session's directory and opens the copy in place of this session. */
+  importSession(path: string, options?: SwitchOptions): Promise<Session>
+
+  /** Replaces the older part of the context by a summary. Errors: `nothing_to_compact`, `cancelled` after an abort. */
+  compact(instructions?: string): Promise<ManualCompactionResult>
+  /** How full the model's context is. */
+  contextUsage(): Promise<ContextUsage>
+  /** Reads every entry. */
+  stats(): Promise<SessionStats>
+  /** The user messages that `fork` can go before, in the order of the file. */
+  forkMessages(): Promise<ForkMessage[]>
+  /** Changes what the model sees of an entry; `null` leaves it out. Returns the id of the edit's entry. */
+  editContext(entryId: string, replacement: { content: string | ContentBlock[] } | null): Promise<string>
+  /** Stores a shell run of the user. Returns the entry's id; `null` when it is stored after what runs. */
+  recordBash(execution: BashExecution): Promise<string | null>
+  /**
+   * Gives a message to the model without starting a run: after the current turn, before the next request, when the run
+   * would end, or behind the next prompt. Returns the entry's id when it was stored at once.
+   */
+  sendCustomMessage(
+    message: HostMessage,
+    options?: { delivery?: 'store' | 'steer' | 'followUp' | 'nextTurn' },
+  ): Promise<string | null>
 
   /** The label of an entry. */
   label(entryId: string): string | undefined

@@ -95,6 +95,28 @@ fn a_wait_for_a_retry_ends_at_once() {
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
+/// Whoever hears that a compaction begins may cancel it at once.
+#[test]
+fn a_compaction_can_be_cancelled_from_its_first_event() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let long = "word ".repeat(40);
+    let script = json!([text(&long), text(&long), {"content": [], "hang": true}]);
+    let (session, _) = scripted_with(&engine, dir.path(), script, |options| {
+        options.settings(settings(json!({"compaction": {"keepRecentTokens": 52}})))
+    });
+    say(&session, "first question");
+    say(&session, "second question");
+    // One event fits: the compaction waits in the middle of telling that it began.
+    let events = session.subscribe(SubscribeOptions::default().capacity(1));
+    let theirs = session.clone();
+    let compacting = std::thread::spawn(move || block_on(theirs.compact(None)));
+    assert_eq!(block_on(events.next()).unwrap().type_name(), "compaction_start");
+    session.abort_summary();
+    assert_eq!(block_on(events.next()).unwrap().type_name(), "compaction_end");
+    assert_eq!(compacting.join().unwrap().unwrap_err().code().name(), "cancelled");
+}
+
 #[test]
 fn compacting_by_hand() {
     let dir = tempfile::tempdir().unwrap();

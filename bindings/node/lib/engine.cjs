@@ -33,6 +33,12 @@ class Engine {
     return wrap(await call((ticket) => this.#native.continueRecent(ticket, settings)), keep)
   }
 
+  async importSession(path, given = {}) {
+    text(path, 'path')
+    const { settings, keep } = this.#session(given)
+    return wrap(await call((ticket) => this.#native.importSession(ticket, path, settings)), keep)
+  }
+
   /** The options of a session, and the bindings of its tools, which it must keep. */
   #session(given) {
     const { tools, customTools, ...rest } = given

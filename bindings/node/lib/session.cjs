@@ -2,8 +2,9 @@
 const { call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
+const { Exploration } = require('./exploration.cjs')
 const { Run } = require('./run.cjs')
-const { Tool, refuseToWaitFor, serving } = require('./tools.cjs')
+const { Tool, invalid, refuseToWaitFor, serving } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
 
 const secret = Symbol('branchline.session')
@@ -41,6 +42,10 @@ class Session {
     return this.#native.name
   }
 
+  get sibling() {
+    return this.state.sibling
+  }
+
   get state() {
     return JSON.parse(ask(() => this.#native.state))
   }
@@ -53,6 +58,12 @@ class Session {
     text(prompt, 'prompt')
     const given = options(rest)
     return new Run(this, this.#native, (ticket) => this.#native.prompt(ticket, prompt, given), signal)
+  }
+
+  promptCustom(message, { signal, ...rest } = {}) {
+    const custom = json(message, 'message')
+    const given = options(rest)
+    return new Run(this, this.#native, (ticket) => this.#native.promptCustom(ticket, custom, given), signal)
   }
 
   async run(prompt, given) {
@@ -74,6 +85,18 @@ class Session {
 
   async clearQueues() {
     return JSON.parse(await this.#call((ticket) => this.#native.clearQueues(ticket)))
+  }
+
+  async setQueueModes(modes) {
+    await this.#call((ticket) => this.#native.setQueueModes(ticket, options(modes)))
+  }
+
+  abortRetry() {
+    ask(() => this.#native.abortRetry())
+  }
+
+  abortSummary() {
+    ask(() => this.#native.abortSummary())
   }
 
   async abort() {
@@ -100,6 +123,79 @@ class Session {
     return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)), this.#tools)
   }
 
+  async branch(at, given = {}) {
+    const where = at === undefined ? {} : { at }
+    const settings = options(named({ ...where, ...given }))
+    return wrap(await this.#call((ticket) => this.#native.branch(ticket, settings)), this.#tools)
+  }
+
+  isSiblingOf(other) {
+    if (!(other instanceof Session)) throw invalid('isSiblingOf takes a session')
+    return this.#native.isSiblingOf(other.#native)
+  }
+
+  explore(prompts, { signal, ...rest } = {}) {
+    if (!Array.isArray(prompts)) throw invalid('prompts must be a list of prompts')
+    const all = json(prompts.map((prompt) => (typeof prompt === 'string' ? prompt : named(prompt))), 'prompts')
+    const settings = options(named(rest))
+    const begin = (ticket) => this.#native.explore(ticket, all, settings)
+    return new Exploration(this, begin, (native) => wrap(native, this.#tools), signal)
+  }
+
+  async adopt(winner, given = {}) {
+    const session = winner instanceof Session ? winner : winner?.session
+    if (!(session instanceof Session)) throw invalid('adopt takes a session or the result of an exploration')
+    const settings = options(given)
+    return JSON.parse(await this.#call((ticket) => this.#native.adopt(ticket, session.#native, settings)))
+  }
+
+  async newSession(given = {}) {
+    const settings = options(given)
+    return wrap(await this.#call((ticket) => this.#native.newSession(ticket, settings)), this.#tools)
+  }
+
+  async switch(path, given = {}) {
+    text(path, 'path')
+    return wrap(await this.#call((ticket) => this.#native.switch(ticket, path, options(given))), this.#tools)
+  }
+
+  async importSession(path, given = {}) {
+    text(path, 'path')
+    return wrap(await this.#call((ticket) => this.#native.importSession(ticket, path, options(given))), this.#tools)
+  }
+
+  async compact(instructions) {
+    return JSON.parse(await this.#call((ticket) => this.#native.compact(ticket, instructions)))
+  }
+
+  async stats() {
+    return JSON.parse(await this.#call((ticket) => this.#native.stats(ticket)))
+  }
+
+  async contextUsage() {
+    return JSON.parse(await this.#call((ticket) => this.#native.contextUsage(ticket)))
+  }
+
+  async forkMessages() {
+    return (await this.#call((ticket) => this.#native.forkMessages(ticket))).map((message) => JSON.parse(message))
+  }
+
+  async editContext(entryId, replacement) {
+    text(entryId, 'entryId')
+    const given = json(replacement, 'replacement')
+    return this.#call((ticket) => this.#native.editContext(ticket, entryId, given))
+  }
+
+  async recordBash(execution) {
+    const given = options(execution)
+    return this.#call((ticket) => this.#native.recordBash(ticket, given))
+  }
+
+  async sendCustomMessage(message, { delivery = 'store' } = {}) {
+    const [given, when] = [json(message, 'message'), json(delivery, 'delivery')]
+    return this.#call((ticket) => this.#native.sendCustomMessage(ticket, given, when))
+  }
+
   label(entryId) {
     return this.tree.label(entryId)?.text
   }
@@ -122,8 +218,8 @@ class Session {
   }
 
   async setTools(names) {
-    const given = Array.isArray(names) ? names.map((tool) => (tool instanceof Tool ? tool.name : tool)) : names
-    await this.#call((ticket) => this.#native.setTools(ticket, given))
+    const { tools } = named({ tools: names })
+    await this.#call((ticket) => this.#native.setTools(ticket, tools))
   }
 
   async appendCustom(customType, data) {
@@ -161,6 +257,13 @@ class Session {
     if (this.#waits.size > 0 || serving()) await flush()
     return value
   }
+}
+
+/** Options in which tools may be named by themselves. */
+function named(given) {
+  if (given === null || typeof given !== 'object') throw invalid('options must be an object')
+  if (!Array.isArray(given.tools)) return given
+  return { ...given, tools: given.tools.map((tool) => (tool instanceof Tool ? tool.name : tool)) }
 }
 
 function wrap(native, tools) {

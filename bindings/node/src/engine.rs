@@ -25,11 +25,12 @@ pub struct Engine {
     lifeline: Arc<Lifeline>,
 }
 
-/// The three ways to a session.
+/// The ways to a session.
 enum Source {
     New,
     File(String),
     Recent,
+    Import(String),
 }
 
 impl Engine {
@@ -57,6 +58,7 @@ impl Engine {
                 Source::New => engine.create_session(options).await?,
                 Source::File(path) => engine.open_session(path, options).await?,
                 Source::Recent => engine.continue_recent(options).await?,
+                Source::Import(path) => engine.import_session(path, options).await?,
             };
             Ok(Outcome::Session(Session::new(shared, lifeline, session)))
         });
@@ -79,6 +81,11 @@ impl Engine {
     #[napi]
     pub fn continue_recent(&self, ticket: u32, options: String) -> napi::Result<()> {
         self.make(ticket, Source::Recent, &options)
+    }
+
+    #[napi]
+    pub fn import_session(&self, ticket: u32, path: String, options: String) -> napi::Result<()> {
+        self.make(ticket, Source::Import(path), &options)
     }
 
     #[napi]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use branchline::{Error, ErrorCode, Event, Events, Run, RunResult};
+use branchline::{Error, ErrorCode, Event, Events, Exploration, Run, RunResult};
 use napi_derive::napi;
 use serde_json::json;
 
@@ -31,11 +31,16 @@ struct Inner {
 enum Source {
     Run(Run),
     Events(Events),
+    Exploration(Arc<Exploration>),
 }
 
 impl Feed {
     pub(crate) fn run(shared: Arc<Shared>, run: Run) -> Feed {
         Feed { shared, inner: Arc::new(Inner { source: Source::Run(run), held: Mutex::default() }) }
+    }
+
+    pub(crate) fn exploration(shared: Arc<Shared>, exploration: Arc<Exploration>) -> Feed {
+        Feed { shared, inner: Arc::new(Inner { source: Source::Exploration(exploration), held: Mutex::default() }) }
     }
 
     pub(crate) fn events(shared: Arc<Shared>, events: Events) -> Feed {
@@ -73,7 +78,7 @@ impl Feed {
         self.shared.start(ticket, async move {
             match &inner.source {
                 Source::Run(run) => run.result().await.map(|result| Outcome::Text(result_json(&result))),
-                Source::Events(_) => Err(Error::new(ErrorCode::InvalidArgument, "a subscription has no result")),
+                _ => Err(Error::new(ErrorCode::InvalidArgument, "only a run has a result here")),
             }
         });
     }
@@ -84,6 +89,7 @@ impl Inner {
         match &self.source {
             Source::Run(run) => run.events(),
             Source::Events(events) => events,
+            Source::Exploration(exploration) => exploration.events(),
         }
     }
 
@@ -128,12 +134,14 @@ impl Inner {
     }
 }
 
-/// pi's form with two more keys at its end: the sequence number and, where there is one, the entry's id.
+/// pi's form with more keys at its end: the sequence number, the sibling's number and, where there is one, the entry's id.
 fn event_json(event: &Event) -> String {
     let mut json = event.to_json();
     json.pop();
     json.push_str(",\"sequence\":");
     json.push_str(&event.sequence().to_string());
+    json.push_str(",\"sibling\":");
+    json.push_str(&event.sibling().to_string());
     if let Some(id) = event.entry_id() {
         json.push_str(",\"entryId\":");
         json.push_str(&branchline::json::to_string(id));

@@ -17,6 +17,7 @@
 #![allow(missing_docs)]
 
 mod bridge;
+mod context;
 mod engine;
 mod executor;
 mod failure;
@@ -24,5 +25,6 @@ mod feed;
 mod options;
 mod outcome;
 mod session;
+mod siblings;
 mod tools;
 mod tree;

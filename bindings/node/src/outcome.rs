@@ -1,11 +1,12 @@
 //! What an asynchronous call came to, and how it becomes a JavaScript value.
 
 use branchline::{Error, ErrorCode, Result};
-use napi::bindgen_prelude::{JsObjectValue, Object, ToNapiValue};
+use napi::bindgen_prelude::{JsObjectValue, Null, Object, ToNapiValue};
 use napi::{Env, sys};
 
 use crate::feed::Feed;
 use crate::session::Session;
+use crate::siblings::Exploration;
 
 /// Native memory a session holds, told to the garbage collector, which sees only a small object. Measured: an empty
 /// session is about 20 KiB; this counts some entries too.
@@ -14,12 +15,16 @@ pub(crate) const SESSION_WEIGHT: i64 = 64 << 10;
 /// The result of a call with a ticket.
 pub enum Outcome {
     Nothing,
+    Null,
     Text(String),
     Texts(Vec<String>),
     Session(Session),
     /// A session and the text of the user message it was forked before.
     Fork(Session, Option<String>),
     Feed(Feed),
+    Exploration(Exploration),
+    /// Sessions, and JSON about each.
+    Explored(Vec<(Session, String)>),
 }
 
 impl Outcome {
@@ -29,6 +34,7 @@ impl Outcome {
             Outcome::Text(text) => check_text(text, limit)?,
             Outcome::Texts(texts) => texts.iter().try_for_each(|text| check_text(text, limit))?,
             Outcome::Fork(_, Some(text)) => check_text(text, limit)?,
+            Outcome::Explored(rows) => rows.iter().try_for_each(|(_, text)| check_text(text, limit))?,
             _ => {}
         }
         Ok(self)
@@ -54,9 +60,22 @@ impl ToNapiValue for Outcome {
         unsafe {
             match outcome {
                 Outcome::Nothing => ToNapiValue::to_napi_value(env, ()),
+                Outcome::Null => ToNapiValue::to_napi_value(env, Null),
                 Outcome::Text(text) => ToNapiValue::to_napi_value(env, text),
                 Outcome::Texts(texts) => ToNapiValue::to_napi_value(env, texts),
                 Outcome::Feed(feed) => ToNapiValue::to_napi_value(env, feed),
+                Outcome::Exploration(exploration) => ToNapiValue::to_napi_value(env, exploration),
+                Outcome::Explored(rows) => {
+                    let mut list = Vec::with_capacity(rows.len());
+                    for (session, text) in rows {
+                        Env::from_raw(env).adjust_external_memory(SESSION_WEIGHT)?;
+                        let mut row = Object::new(&Env::from_raw(env))?;
+                        row.set_named_property("session", session)?;
+                        row.set_named_property("facts", text)?;
+                        list.push(row);
+                    }
+                    ToNapiValue::to_napi_value(env, list)
+                }
                 Outcome::Session(session) => {
                     Env::from_raw(env).adjust_external_memory(SESSION_WEIGHT)?;
                     ToNapiValue::to_napi_value(env, session)

@@ -19,9 +19,9 @@ use crate::tree::Tree;
 /// Dropped with its JavaScript object; the last handle of a session closes it.
 #[napi(custom_finalize)]
 pub struct Session {
-    shared: Arc<Shared>,
-    lifeline: Arc<Lifeline>,
-    session: branchline::Session,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lifeline: Arc<Lifeline>,
+    pub(crate) session: branchline::Session,
 }
 
 impl ObjectFinalize for Session {
@@ -36,11 +36,21 @@ impl Session {
     }
 
     /// Starts a call on a clone of the handle.
-    fn call<F>(&self, ticket: u32, call: impl FnOnce(branchline::Session) -> F)
+    pub(crate) fn call<F>(&self, ticket: u32, call: impl FnOnce(branchline::Session) -> F)
     where
         F: Future<Output = Result<Outcome>> + Send + 'static,
     {
         self.shared.start(ticket, call(self.session.clone()));
+    }
+
+    /// Starts a call that gives another session.
+    pub(crate) fn next<F>(&self, ticket: u32, call: impl FnOnce(branchline::Session) -> F)
+    where
+        F: Future<Output = Result<branchline::Session>> + Send + 'static,
+    {
+        let (shared, lifeline) = (self.shared.clone(), self.lifeline.clone());
+        let next = call(self.session.clone());
+        self.shared.start(ticket, async move { Ok(Outcome::Session(Session::new(shared, lifeline, next.await?))) });
     }
 }
 
@@ -154,11 +164,7 @@ impl Session {
 
     #[napi]
     pub fn clone_session(&self, ticket: u32) {
-        let (shared, lifeline) = (self.shared.clone(), self.lifeline.clone());
-        self.call(ticket, |session| async move {
-            let clone = session.clone_session().await?;
-            Ok(Outcome::Session(Session::new(shared, lifeline, clone)))
-        });
+        self.next(ticket, |session| async move { session.clone_session().await });
     }
 
     #[napi]
@@ -220,6 +226,6 @@ impl Session {
     }
 }
 
-fn nothing((): ()) -> Outcome {
+pub(crate) fn nothing((): ()) -> Outcome {
     Outcome::Nothing
 }

@@ -27,12 +27,14 @@ impl Actor {
         }
         self.chosen_model()?;
         self.begin(Phase::Compacting);
+        self.begin_step(Step::Summary); // first: who hears of it may cancel it at once
         self.emit(EventKind::CompactionStart { reason: CompactionReason::Manual }).await;
         let result = match self.plan() {
             Ok(Some(plan)) => self.make_compaction(plan, instructions, CompactionReason::Manual).await,
             Ok(None) => Err(self.nothing_to_compact()),
             Err(error) => Err(error),
         };
+        self.end_step();
         self.compaction_end(CompactionReason::Manual, &result, false, "Compaction failed").await;
         let synced = self.sync_turn().await;
         self.end_quietly();
@@ -42,6 +44,7 @@ impl Actor {
     /// A compaction by itself. True if one was made; failures are told as events and stop nothing (S263).
     pub(crate) async fn compact_by_itself(&mut self, reason: CompactionReason, retry: bool) -> Result<bool> {
         let Some(plan) = self.plan()? else { return Ok(false) };
+        self.begin_step(Step::Summary);
         self.emit(EventKind::CompactionStart { reason }).await;
         let result = self.make_compaction(plan, None, reason).await;
         let failed = match reason {
@@ -90,7 +93,6 @@ impl Actor {
         focus: Option<&str>,
         reason: CompactionReason,
     ) -> Result<CompactionResult> {
-        self.begin_step(Step::Summary);
         let summary = self.summarise_plan(&plan, focus, reason).await;
         self.end_step();
         let (summary, usage) = summary?;

@@ -276,14 +276,19 @@ impl Exploration {
         }
     }
 
-    /// Aborts everything and waits until all are idle; who waited for a turn gets none. The signal is given when this
-    /// is called, also if the future is never driven.
-    pub fn abort(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.all.cancel();
+    /// Waits until all are done. It leaves the events alone, so somebody has to read or discard them meanwhile.
+    pub fn done(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut outcome = self.outcome.clone();
         async move {
             let _ = outcome.wait_for(Option::is_some).await;
         }
+    }
+
+    /// Aborts everything and waits until all are idle; who waited for a turn gets none. The signal is given when this
+    /// is called, also if the future is never driven.
+    pub fn abort(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.all.cancel();
+        self.done()
     }
 
     /// Aborts one sibling, by the position of its prompt, and nothing else. Like every result, its comes with the others.

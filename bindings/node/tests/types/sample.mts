@@ -42,6 +42,16 @@ const other: Session = fork.session
 await (await other.clone()).close()
 const id: string = await session.setLabel(path[0] ?? '', null)
 
+const sibling: Session = await session.branch(null, { model: 'scripted/demo', tools: ['read'] })
+const exploration = session.explore(['a', { text: 'b', thinkingLevel: 'high' }], { at: path[0], limit: 2, signal: controller.signal })
+for await (const event of exploration) console.log(event.sibling, event.type)
+const [best] = await exploration.results()
+if (best?.isComplete) await session.adopt(best, { summarizeOthers: true })
+console.log(best?.error?.code, best?.session.isSiblingOf(sibling), (await session.compact('short')).entryId)
+const { costs } = await session.stats()
+const bash: string | null = await session.recordBash({ command: 'ls', output: costs[0]?.model ?? '' })
+await session.sendCustomMessage({ customType: 'note', content: bash ?? '' }, { delivery: 'nextTurn' })
+
 try {
   await Session.open('missing.jsonl', { readOnly: true })
 } catch (error) {
@@ -81,3 +91,7 @@ session.prompt(1)
 await Session.create({ directory: '.' })
 // @ts-expect-error no such word
 await session.setThinkingLevel('enormous')
+// @ts-expect-error prompts are a list
+session.explore('a')
+// @ts-expect-error no such delivery
+await session.sendCustomMessage({ customType: 'note', content: '' }, { delivery: 'never' })
