@@ -307,6 +307,9 @@ typedef struct {
   branchline_tool *const *custom_tools;
   /// How many there are.
   size_t custom_tool_count;
+  /// What tool calls may do: "read-only", "ask", "workspace" or "allow". NULL is "ask": reading below the working
+  /// directory is allowed, and everything else is denied as long as nobody answers questions.
+  const char *permissions;
 } branchline_session_options;
 
 /// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
@@ -1749,7 +1752,7 @@ branchline_status branchline_test_panic(branchline_error **error);
 /** Starting values; the rest of the fields have their defaults. */
 #define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
-  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0 }
+  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL }
 #define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }

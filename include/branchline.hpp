@@ -257,6 +257,8 @@ public:
   SessionOptions &parent_session(std::string value) { return set(parent_session_, std::move(value)); }
   SessionOptions &model(std::string value) { return set(model_, std::move(value)); }
   SessionOptions &thinking_level(std::string value) { return set(thinking_level_, std::move(value)); }
+  /// "read-only", "ask" (the default), "workspace" or "allow".
+  SessionOptions &permissions(std::string value) { return set(permissions_, std::move(value)); }
   SessionOptions &system_prompt(std::string value) { return set(system_prompt_, std::move(value)); }
   SessionOptions &tools(std::vector<std::string> names) {
     tools_ = std::move(names);
@@ -302,6 +304,7 @@ public:
     options.durability = durability_;
     options.in_memory = in_memory_;
     options.read_only = read_only_;
+    options.permissions = pointer(permissions_);
     use(&options);
   }
 
@@ -314,7 +317,7 @@ private:
     return *this;
   }
 
-  Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_;
+  Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_, permissions_;
   std::vector<std::string> tools_;
   std::vector<branchline_tool *> custom_tools_;
   bool choose_tools_ = false, in_memory_ = false, read_only_ = false;

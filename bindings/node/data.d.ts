@@ -223,6 +223,17 @@ export type SessionEvent = EventBase &
         isError: boolean
         durationMs?: number
       }
+    /** Whether a call runs; never sent where everything is allowed. */
+    | {
+        type: 'permission_decision'
+        toolCallId: string
+        toolName: string
+        effect: 'read' | 'write' | 'execute'
+        decision: 'allow' | 'deny'
+        rule: string
+        by: 'policy' | 'handler' | 'earlier' | 'no_handler' | 'handler_failed' | 'timeout'
+        reason?: string
+      }
     | { type: 'turn_end'; message: AssistantMessage; toolResults: ToolResultMessage[] }
     | { type: 'agent_end'; messages: Message[]; willRetry: boolean }
     | { type: 'agent_settled'; aborted: boolean }

@@ -76,6 +76,9 @@ export declare class BranchlineError extends Error {
 /** When stored entries are on the disk: whenever the system likes, when a turn ends, or before the call returns. */
 export type Durability = 'none' | 'turn' | 'entry'
 
+/** Policies by name, strictest first. */
+export type PermissionsPreset = 'read-only' | 'ask' | 'workspace' | 'allow'
+
 export interface EngineOptions {
   /** Worker threads; one for each processor, at most 4, by default. */
   workerThreads?: number
@@ -104,6 +107,11 @@ export interface SessionOptions {
   thinkingLevel?: ThinkingLevel
   /** The active tools: names of known ones, and tools of your own. The file's own choice, else all. */
   tools?: (string | ToolOptions<any>)[]
+  /**
+   * What tool calls may do; `ask` by default: reading below the working directory is allowed, and everything else is denied
+   * as long as nobody answers questions. `allow`: everything, without a word.
+   */
+  permissions?: PermissionsPreset
   /** Replaces the built-in system prompt. */
   systemPrompt?: string
   durability?: Durability

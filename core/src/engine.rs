@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers;
+use crate::permissions::Permissions;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
     Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
@@ -48,6 +49,9 @@ pub struct EngineOptions {
     pub credentials: Option<Arc<dyn Credentials>>,
     /// Sees the traffic with services.
     pub wire_observer: Option<Arc<dyn WireObserver>>,
+    /// What the tool calls of sessions may do that do not say; [`Preset::Ask`](crate::permissions::Preset) unless set.
+    /// Toolboxes are not meant: a host that calls tools itself has decided.
+    pub permissions: Permissions,
 }
 
 impl EngineOptions {
@@ -96,6 +100,12 @@ impl EngineOptions {
     /// Sets [`wire_observer`](Self::wire_observer).
     pub fn wire_observer(mut self, observer: Arc<dyn WireObserver>) -> Self {
         self.wire_observer = Some(observer);
+        self
+    }
+
+    /// Sets [`permissions`](Self::permissions).
+    pub fn permissions(mut self, permissions: impl Into<Permissions>) -> Self {
+        self.permissions = permissions.into();
         self
     }
 }

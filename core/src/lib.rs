@@ -11,6 +11,7 @@ pub mod error;
 pub mod host;
 pub mod json;
 pub mod message;
+pub mod permissions;
 pub mod providers;
 pub mod replay;
 pub mod resources;
@@ -21,6 +22,7 @@ pub mod tree;
 
 pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
+pub use permissions::Permissions;
 pub use resources::{Discover, ResourceOptions, Resources};
 pub use session::{
     AdoptOptions, BranchOptions, BranchPoint, CompactionReason, CompactionResult, CustomMessage, Delivery, Event,

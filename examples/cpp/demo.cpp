@@ -10,7 +10,7 @@ int main(int argc, char **argv) try {
   const std::string directory = argc > 1 ? argv[1] : ".";
   branchline::Engine engine;
   branchline::SessionOptions options;
-  options.cwd(directory).session_dir(directory).model("scripted/demo").name("C++ demo");
+  options.cwd(directory).session_dir(directory).model("scripted/demo").name("C++ demo").permissions("allow");
   branchline::Session session = engine.create_session(options);
 
   std::string question; // the entry of the last thing a user said

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Session, Toolbox } from '../../bindings/node/index.mjs'
 
 const sessionDir = mkdtempSync(join(tmpdir(), 'branchline-demo-'))
-const session = await Session.create({ sessionDir, model: 'scripted/demo' })
+const session = await Session.create({ sessionDir, model: 'scripted/demo', permissions: 'allow' })
 
 const run = session.prompt('What is in this folder?')
 for await (const event of run) {

@@ -31,7 +31,7 @@ def main() -> None:
         (work / "notes.txt").write_text("Tea at four.\n")
 
         with bl.Engine(agent_dir=Path(temporary, "agent")) as engine:
-            session = engine.create_session(work, model="scripted/demo", name="Demo")
+            session = engine.create_session(work, model="scripted/demo", name="Demo", permissions="allow")
             show(session, "What is in this directory?")
 
             # The tools as functions, without a model; and a function as a tool.

@@ -6,7 +6,9 @@
 #![allow(clippy::print_stdout)] // it shows what happens
 
 use branchline::tree::{EntryKind, Tree};
-use branchline::{Engine, EngineOptions, EventKind, ForkPosition, NavigateOptions, PromptOptions, SessionOptions};
+use branchline::{
+    Engine, EngineOptions, EventKind, ForkPosition, NavigateOptions, Permissions, PromptOptions, SessionOptions,
+};
 
 fn main() -> branchline::Result<()> {
     // Any executor drives these futures; this program has none of its own.
@@ -16,7 +18,9 @@ fn main() -> branchline::Result<()> {
 async fn run() -> branchline::Result<()> {
     let dir = std::env::temp_dir().join(format!("branchline-demo-{}", std::process::id()));
     let engine = Engine::new(EngineOptions::default())?;
-    let options = SessionOptions::new(".").session_dir(&dir).model("scripted/demo");
+    // The demo model only looks around, and its tools run without a question.
+    let permissions = Permissions::allow();
+    let options = SessionOptions::new(".").session_dir(&dir).model("scripted/demo").permissions(permissions);
     let session = engine.create_session(options).await?;
 
     let run = session.prompt("What is in this folder?", PromptOptions::default()).await?;

@@ -5,7 +5,9 @@
 use std::ffi::c_char;
 
 use branchline_core::tree::{CreateOptions, Durability, ListOptions};
-use branchline_core::{EngineOptions, NavigateOptions, PromptOptions, SessionOptions, SubscribeOptions, WhenRunning};
+use branchline_core::{
+    EngineOptions, NavigateOptions, Permissions, PromptOptions, SessionOptions, SubscribeOptions, WhenRunning,
+};
 use std::path::PathBuf;
 
 use crate::error::Failure;
@@ -75,6 +77,9 @@ pub struct branchline_session_options {
     pub custom_tools: *const *mut branchline_tool,
     /// How many there are.
     pub custom_tool_count: usize,
+    /// What tool calls may do: "read-only", "ask", "workspace" or "allow". NULL is "ask": reading below the working
+    /// directory is allowed, and everything else is denied as long as nobody answers questions.
+    pub permissions: *const c_char,
 }
 
 /// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
@@ -216,6 +221,10 @@ pub(crate) unsafe fn session(
         out.system_prompt = owned(options.system_prompt, "system_prompt")?;
         out.read_only = options.read_only != 0;
         out.custom_tools = tool::list(options.custom_tools, options.custom_tool_count)?;
+        out.permissions = match input::optional_text(options.permissions, "permissions")? {
+            Some(name) => Some(Permissions::named(name)?),
+            None => None,
+        };
         out.durability = match options.durability {
             BRANCHLINE_DURABILITY_NONE => Durability::None,
             BRANCHLINE_DURABILITY_TURN => Durability::Turn,

@@ -21,6 +21,7 @@ static void work(void)
   char *json = NULL;
   options.cwd = directory;
   options.model = "scripted/demo";
+  options.permissions = "allow";
   CHECK_OK(branchline_session_create(engine, &options, &session, &error));
   prompt(session, "Look around.");
   CHECK_OK(branchline_session_context(session, &json, &error));

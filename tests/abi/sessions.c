@@ -91,6 +91,7 @@ static void running(branchline_engine *engine)
   options.tools = tools;
   options.tool_count = 1;
   options.system_prompt = "You are a test.";
+  options.permissions = "workspace";
   options.thinking_level = "low";
   CHECK_OK(branchline_session_create(engine, &options, &session, &error));
   CHECK_OK(branchline_session_state(session, &text, &error));

@@ -1,7 +1,7 @@
 //! Options as JavaScript writes them. A misspelt one is an error, not a silence.
 
 use branchline::tree::{CreateOptions, Durability, ListOptions};
-use branchline::{EngineOptions, Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result};
+use branchline::{EngineOptions, Error, ErrorCode, ForkPosition, NavigateOptions, Permissions, PromptOptions, Result};
 use branchline::{SessionOptions, WhenRunning};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -57,10 +57,18 @@ pub(crate) struct Session {
     tools: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) custom_tools: Vec<Custom>,
+    #[serde(default, deserialize_with = "permissions")]
+    permissions: Option<Permissions>,
     system_prompt: Option<String>,
     durability: Option<Durability>,
     #[serde(default)]
     read_only: bool,
+}
+
+/// The name of a preset.
+fn permissions<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Option<Permissions>, D::Error> {
+    let name = Option::<String>::deserialize(from)?;
+    name.map(|name| Permissions::named(&name)).transpose().map_err(serde::de::Error::custom)
 }
 
 impl From<Session> for SessionOptions {
@@ -75,6 +83,7 @@ impl From<Session> for SessionOptions {
         options.model = given.model;
         options.thinking_level = given.thinking_level;
         options.tools = given.tools;
+        options.permissions = given.permissions;
         options.system_prompt = given.system_prompt;
         options.durability = given.durability.unwrap_or_default();
         options.read_only = given.read_only;

@@ -55,6 +55,7 @@ test('wrong arguments are refused by name', async (t) => {
   await assert.rejects(s.run('x', { wait: true }), { ...bad, message: /unknown field `wait`/ })
   await assert.rejects(Session.create({ directory: '.' }), { ...bad, message: /unknown field `directory`/ })
   await assert.rejects(Session.create({ durability: 'always' }), bad)
+  await assert.rejects(Session.create({ permissions: 'yolo' }), { ...bad, message: /read-only, ask, workspace, allow/ })
   await assert.rejects(s.steer(), bad)
   await assert.rejects(s.navigate(null), bad)
   await assert.rejects(s.setTools('read'), bad)

@@ -16,7 +16,7 @@ const prelude = `
   engine.addScriptedModel('hang', [{ ...hello, hang: true }])
   engine.addScriptedModel('slow', { replies: [{ content: [{ type: 'text', text: 'x'.repeat(50) }] }], chunk: 1, chunkDelayMs: 10 })
   const make = (model = 'test', options) =>
-    Session.create({ engine, cwd: process.cwd(), inMemory: true, tools: [], model: 'scripted/' + model, ...options })
+    Session.create({ engine, cwd: process.cwd(), inMemory: true, tools: [], permissions: 'allow', model: 'scripted/' + model, ...options })
 `
 
 /** Runs a program that must end by itself, with nothing on stderr. */

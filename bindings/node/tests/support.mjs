@@ -28,7 +28,7 @@ export function engine(test, script = { replies: [says('Hello.')], atEnd: 'loop'
 export async function session(test, { script, dir, ...options } = {}) {
   const place = dir ? { cwd: dir, sessionDir: dir } : { cwd: tmpdir(), inMemory: true }
   const made = engine(test, script)
-  const session = await Session.create({ engine: made, model: 'scripted/test', tools: [], ...place, ...options })
+  const session = await Session.create({ engine: made, model: 'scripted/test', tools: [], permissions: 'allow', ...place, ...options })
   return Object.assign(session, { engine: made })
 }
 

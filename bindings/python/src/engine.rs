@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use branchline::providers::scripted;
 use branchline::tree::{CreateOptions, Durability, ListOptions, SessionInfo};
-use branchline::{EngineOptions, SessionOptions};
+use branchline::{EngineOptions, Permissions, SessionOptions};
 use pyo3::prelude::*;
 
 use crate::error::{self, IntoPyResult};
@@ -41,6 +41,8 @@ struct Keywords {
     #[pyo3(default)]
     tools: Option<Vec<String>>,
     #[pyo3(default)]
+    permissions: Option<String>,
+    #[pyo3(default)]
     system_prompt: Option<String>,
     #[pyo3(default)]
     durability: Option<String>,
@@ -65,6 +67,7 @@ impl Keywords {
         options.model = self.model;
         options.thinking_level = self.thinking_level;
         options.tools = self.tools;
+        options.permissions = self.permissions.map(|name| Permissions::named(&name)).transpose().py(py)?;
         options.system_prompt = self.system_prompt;
         options.durability = match self.durability.as_deref() {
             None | Some("none") => Durability::None,

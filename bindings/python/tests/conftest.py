@@ -50,6 +50,7 @@ def scripted(engine, work):
         nonlocal count
         count += 1
         control = engine.add_scripted_model(f"s{count}", {"replies": list(replies), "atEnd": at_end})
+        options.setdefault("permissions", "allow")
         session = engine.create_session(work, model=f"scripted/s{count}", **options)
         session.control = control
         return session

@@ -14,7 +14,7 @@ def test_everything_awaited(tmp_path, work):
     async def main():
         async with aio.Engine(agent_dir=tmp_path / "agent") as engine:
             engine.add_scripted_model("a", [call("read", {"path": "notes.txt"}), say("one"), say("two"), say("three")])
-            session = await engine.create_session(work, model="scripted/a")
+            session = await engine.create_session(work, model="scripted/a", permissions="allow")
             events = [event async for event in session.prompt("first")]
             assert any(isinstance(event, bl.ToolExecutionEnd) for event in events)
             assert isinstance(events[-1], bl.AgentSettled)
@@ -69,7 +69,7 @@ def test_many_at_once(engine, work):
     engine.add_scripted_model("slow", {"replies": [say("x" * 200)], "atEnd": "loop", "chunk": 1})
 
     async def one():
-        session = await aio.Session.create(work, engine=engine, model="scripted/slow", in_memory=True)
+        session = await aio.Session.create(work, engine=engine, model="scripted/slow", in_memory=True, permissions="allow")
         return (await session.run("go")).text
 
     async def main():

@@ -53,6 +53,8 @@ def test_raised(engine, scripted, work, tmp_path):
         engine.create_session(work, id="no/slash")
     with pytest.raises(errors.InvalidArgumentError):
         engine.create_session(work, durability="sometimes")
+    with pytest.raises(errors.InvalidArgumentError, match="read-only, ask, workspace, allow"):
+        engine.create_session(work, permissions="yolo")
     with pytest.raises(errors.InvalidArgumentError):
         engine.create_session(work, tools="read")
     with pytest.raises(errors.InvalidArgumentError):

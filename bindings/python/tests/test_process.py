@@ -148,7 +148,7 @@ def test_abort_from_another_thread(scripted):
 
 SILENT = """
 import branchline as bl
-session = bl.Session.create(".", model="scripted/demo")
+session = bl.Session.create(".", model="scripted/demo", permissions="allow")
 assert session.run("What is here?").text
 list(session.prompt("Again."))
 """
@@ -168,7 +168,7 @@ def look():
     mask = os.umask(0); os.umask(mask)
     return handlers, mask, os.getcwd(), dict(os.environ)
 before = look()
-bl.Session.create(".", model="scripted/demo", in_memory=True).run("x")
+bl.Session.create(".", model="scripted/demo", in_memory=True, permissions="allow").run("x")
 assert look() == before
 """
     )
@@ -179,7 +179,7 @@ START = """
 import branchline as bl, threading, asyncio, sys
 engine = bl.Engine()
 control = engine.add_scripted_model("h", [{"content": [{"type": "text", "text": "half"}], "hang": True}])
-session = engine.create_session(".", model="scripted/h")
+session = engine.create_session(".", model="scripted/h", permissions="allow")
 """
 EXITS = {
     "after the prompt": "session.prompt('x'); control.wait_reached(0)",
@@ -230,7 +230,7 @@ import branchline as bl
 engine = bl.Engine()
 call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "echo $$ > pid; exec sleep 600"}}
 engine.add_scripted_model("b", [{"content": [call]}])
-session = engine.create_session(".", model="scripted/b", in_memory=True)
+session = engine.create_session(".", model="scripted/b", in_memory=True, permissions="allow")
 session.prompt("x")
 import os, time
 while not (os.path.exists("pid") and open("pid").read()): time.sleep(0.01)
@@ -257,7 +257,7 @@ def test_the_child_of_a_fork_gets_errors_and_can_start_anew(python):
         """
 import os, sys, warnings, branchline as bl
 warnings.simplefilter("ignore")
-session = bl.Session.create(".", model="scripted/demo", in_memory=True)
+session = bl.Session.create(".", model="scripted/demo", in_memory=True, permissions="allow")
 session.run("x")
 run, tree, events = session.prompt("y"), session.tree, session.subscribe()
 pid = os.fork()
@@ -272,7 +272,7 @@ if pid == 0:
             failures += 1
     assert failures == 8, failures
     assert "forked" in repr(session)
-    assert bl.Session.create(".", model="scripted/demo", in_memory=True).run("x").text
+    assert bl.Session.create(".", model="scripted/demo", in_memory=True, permissions="allow").run("x").text
     sys.exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 assert session.abort() is None

@@ -46,7 +46,7 @@ def test_in_memory_leaves_no_file(scripted, tmp_path):
 
 def test_the_default_engine(work, tmp_path, monkeypatch):
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
-    with bl.Session.create(work, model="scripted/demo") as session:
+    with bl.Session.create(work, model="scripted/demo", permissions="allow") as session:
         session.run("What is here?")
         path = session.path
     with bl.Session.open(path, read_only=True) as session:

@@ -7,6 +7,7 @@ pub mod classify;
 mod gauge;
 mod hooks;
 mod partial;
+mod permit;
 mod projection;
 mod recovery;
 mod request_options;

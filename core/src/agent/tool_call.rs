@@ -17,7 +17,7 @@ use crate::message::{Message, StopReason, ToolResultMessage};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
 use crate::tools::image::{ImageTarget, ResizeProfile};
-use crate::tools::{self, ExecutionMode, Progress, Tool, ToolCall, ToolError, ToolResult};
+use crate::tools::{self, ExecutionMode, Operations, Progress, Tool, ToolCall, ToolError, ToolResult};
 
 /// Updates that may wait for the session before tools wait.
 const PROGRESS_CAPACITY: usize = 32;
@@ -39,18 +39,18 @@ struct Call {
 }
 
 /// How it ended.
-struct Outcome {
+pub(super) struct Outcome {
     result: Arc<ToolResult>,
     duration_ms: Option<u64>,
 }
 
 impl Outcome {
     /// The call did not run.
-    fn refused(text: impl Into<String>) -> Outcome {
+    pub(super) fn refused(text: impl Into<String>) -> Outcome {
         Outcome { result: Arc::new(ToolResult::error(text)), duration_ms: None }
     }
 
-    fn aborted() -> Outcome {
+    pub(super) fn aborted() -> Outcome {
         Outcome::refused(ToolError::aborted().0)
     }
 }
@@ -60,6 +60,8 @@ struct Accepted {
     index: usize,
     tool: Arc<dyn Tool>,
     call: HookedCall,
+    /// The files and commands it may use.
+    operations: Operations,
 }
 
 /// A call that has ended.
@@ -221,10 +223,11 @@ impl Actor {
             response: response.clone(),
             cancel: self.token(),
         };
-        match self.before_all(&mut call).await {
-            Ok(()) => Ok(Accepted { index, tool, call }),
-            Err(result) => Err(Outcome { result: Arc::new(result), duration_ms: None }),
+        if let Err(result) = self.before_all(&mut call).await {
+            return Err(Outcome { result: Arc::new(result), duration_ms: None });
         }
+        let operations = self.permit(&*tool, &call).await?;
+        Ok(Accepted { index, tool, call, operations })
     }
 
     /// The session as commands see it.
@@ -246,7 +249,7 @@ impl Actor {
         let token = self.token();
         let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
         let mut running = Vec::with_capacity(accepted.len());
-        for Accepted { index, tool, call: hooked } in accepted {
+        for Accepted { index, tool, call: hooked, operations } in accepted {
             if token.is_cancelled() {
                 self.call_ends(&calls[index], Outcome::aborted(), &mut outcomes[index]).await;
                 continue;
@@ -256,7 +259,7 @@ impl Actor {
                 name: calls[index].name.to_string(),
                 arguments: hooked.arguments.clone(),
                 cwd: self.shared.cwd.clone(),
-                operations: self.engine.options.operations.clone(),
+                operations,
                 images: self.image_target(),
                 session_id: self.shared.id.to_string(),
                 session_variables: self.session_variables(),

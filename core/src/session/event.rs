@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::message::{Message, Usage};
+use crate::permissions::PermissionDecision;
 use crate::providers::BlockEvent;
 use crate::tools::ToolResult;
 
@@ -76,6 +77,12 @@ pub enum EventKind {
         is_error: bool,
         /// Milliseconds it ran; `None` when it did not run.
         duration_ms: Option<u64>,
+    },
+    /// It was decided whether a tool call runs. Comes between its start and its end, and never where everything is
+    /// allowed.
+    PermissionDecision {
+        /// What was decided.
+        decision: Arc<PermissionDecision>,
     },
     /// A turn is over.
     TurnEnd {
@@ -254,6 +261,7 @@ impl Event {
             EventKind::ToolExecutionStart { .. } => "tool_execution_start",
             EventKind::ToolExecutionUpdate { .. } => "tool_execution_update",
             EventKind::ToolExecutionEnd { .. } => "tool_execution_end",
+            EventKind::PermissionDecision { .. } => "permission_decision",
             EventKind::TurnEnd { .. } => "turn_end",
             EventKind::AgentEnd { .. } => "agent_end",
             EventKind::AgentSettled { .. } => "agent_settled",

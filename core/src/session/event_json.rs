@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::event::{CompactionResult, Event, EventKind, RetryWait};
 use crate::json;
 use crate::message::Message;
+use crate::permissions::PermissionDecision;
 use crate::providers::BlockEvent;
 use crate::tools::ToolResult;
 
@@ -92,6 +93,7 @@ pub(super) fn write(event: &Event) -> String {
                 None => object,
             }
         }
+        EventKind::PermissionDecision { decision } => permission(object, decision),
         EventKind::TurnEnd { message: response, tool_results } => {
             object.message("message", response).list("toolResults", tool_results, message)
         }
@@ -129,6 +131,15 @@ pub(super) fn write(event: &Event) -> String {
 
 fn tool(object: Object, id: &str, name: &str) -> Object {
     object.text("toolCallId", id).text("toolName", name)
+}
+
+fn permission(object: Object, decision: &PermissionDecision) -> Object {
+    tool(object, &decision.call_id, &decision.tool)
+        .text("effect", decision.effect.name())
+        .text("decision", if decision.allowed { "allow" } else { "deny" })
+        .text("rule", &decision.rule)
+        .text("by", decision.by.name())
+        .optional("reason", decision.reason.as_deref())
 }
 
 fn retry(object: Object, wait: &RetryWait) -> Object {

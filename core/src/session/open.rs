@@ -10,6 +10,7 @@ use super::{Session, Shared};
 use crate::agent::{Projection, SystemState, ToolHook, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
+use crate::permissions::Permissions;
 use crate::providers::Model;
 use crate::resources::settings::Settings;
 use crate::resources::{ResourceOptions, Resources};
@@ -34,6 +35,7 @@ pub(crate) struct Choices {
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
     pub(crate) hooks: Vec<Arc<dyn ToolHook>>,
+    pub(crate) permissions: Permissions,
     pub(crate) system_prompt: Option<String>,
     pub(crate) resources: ResourceOptions,
     /// What was read already, by the session this one is copied from.
@@ -53,6 +55,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         tools: options.tools.clone(),
         custom_tools: options.custom_tools.clone(),
         hooks: options.tool_hooks.clone(),
+        permissions: options.permissions.clone().unwrap_or_else(|| engine.options.permissions.clone()),
         system_prompt: options.system_prompt.clone(),
         resources: options.resources.clone(),
         loaded: None,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Session;
 use crate::agent::ToolHook;
+use crate::permissions::Permissions;
 use crate::resources::ResourceOptions;
 use crate::resources::settings::Settings;
 use crate::tools::Tool;
@@ -44,6 +45,8 @@ pub struct SessionOptions {
     pub custom_tools: Vec<Arc<dyn Tool>>,
     /// Asked about every tool call, in this order (S218, S220).
     pub tool_hooks: Vec<Arc<dyn ToolHook>>,
+    /// What its tool calls may do; `None` is the engine's choice, by default [`Preset::Ask`](crate::permissions::Preset).
+    pub permissions: Option<Permissions>,
     /// Replaces the built-in system prompt (S300).
     pub system_prompt: Option<String>,
     /// What the session reads of its project and tells the model; by default nothing.
@@ -74,6 +77,7 @@ impl SessionOptions {
             tools: None,
             custom_tools: Vec::new(),
             tool_hooks: Vec::new(),
+            permissions: None,
             system_prompt: None,
             resources: ResourceOptions::default(),
             settings: None,
@@ -140,6 +144,12 @@ impl SessionOptions {
     /// Adds one of the [`tool_hooks`](Self::tool_hooks).
     pub fn tool_hook(mut self, hook: Arc<dyn ToolHook>) -> Self {
         self.tool_hooks.push(hook);
+        self
+    }
+
+    /// Sets [`permissions`](Self::permissions).
+    pub fn permissions(mut self, permissions: impl Into<Permissions>) -> Self {
+        self.permissions = Some(permissions.into());
         self
     }
 

@@ -11,6 +11,7 @@ use super::hub::Hub;
 use super::open::Choices;
 use super::options::{Phase, SessionState};
 use crate::error::{Error, ErrorCode, Result};
+use crate::permissions::Gate;
 use crate::resources::{ResourceOptions, Resources};
 use crate::tree::Tree;
 
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) origin: Option<Origin>,
     /// `None` once the session is over.
     family: Mutex<Option<Arc<Family>>>,
+    /// Judges the tool calls of this session.
+    pub(crate) gate: Gate,
     status: Mutex<Status>,
     phase: watch::Sender<Turnover>,
 }
@@ -72,7 +75,9 @@ impl Shared {
         let id: Arc<str> = tree.session_id().into();
         let known = Known { options: choices.resources.clone(), resources };
         let phase = Turnover { phase: state.phase, activity: 0 };
+        let gate = Gate::new(choices.permissions.clone(), tree.cwd());
         Shared {
+            gate,
             cwd: tree.cwd().to_path_buf(),
             hub: Hub::new(id.clone(), state.sibling),
             id,

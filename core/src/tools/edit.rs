@@ -12,6 +12,7 @@ use super::os_error::{code, is_a_directory, os_error, os_error_without_path};
 use super::replace_file::replace_file;
 use super::write::go_on;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, lenient_json, local, path};
+use crate::permissions::Effect;
 
 pub use super::edit_match::Edit;
 
@@ -46,7 +47,7 @@ impl EditTool {
             },
             "required": ["path", "edits"]
         });
-        let mut definition = ToolDefinition::new("edit", DESCRIPTION, parameters);
+        let mut definition = ToolDefinition::new("edit", DESCRIPTION, parameters).with_effect(Effect::Write, &["path"]);
         definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
         definition.snippet = Some("replace exact pieces of a file, several in one call".to_owned());
         definition.guidelines = vec![

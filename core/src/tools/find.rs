@@ -16,6 +16,7 @@ use super::walk::{self, Bound, Entry, Failed, Key, Root, Visit};
 use super::walk_rules::Rules;
 use super::walk_source::Source;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
+use crate::permissions::Effect;
 
 const DESCRIPTION: &str = "Find files and directories by a glob pattern. Prints paths relative to the searched directory, \
 directories with a / at the end. Passes over what .gitignore excludes; hidden files are included. \
@@ -41,7 +42,7 @@ impl FindTool {
             },
             "required": ["pattern"]
         });
-        let mut definition = ToolDefinition::new("find", DESCRIPTION, parameters);
+        let mut definition = ToolDefinition::new("find", DESCRIPTION, parameters).with_effect(Effect::Read, &["path"]);
         definition.snippet = Some("find files by name".to_owned());
         FindTool { definition }
     }

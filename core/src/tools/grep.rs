@@ -14,6 +14,7 @@ use super::walk::{self, Entry, Failed, Root};
 use super::walk_rules::Rules;
 use super::walk_source::Source;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
+use crate::permissions::Effect;
 
 const DESCRIPTION: &str = "Search files for lines that match a regular expression (Rust syntax). Prints path:line: text. \
 Passes over binary files and what .gitignore excludes; hidden files are searched. \
@@ -43,7 +44,7 @@ impl GrepTool {
             },
             "required": ["pattern"]
         });
-        let mut definition = ToolDefinition::new("grep", DESCRIPTION, parameters);
+        let mut definition = ToolDefinition::new("grep", DESCRIPTION, parameters).with_effect(Effect::Read, &["path"]);
         definition.snippet = Some("search the content of files".to_owned());
         GrepTool { definition }
     }

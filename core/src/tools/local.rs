@@ -13,7 +13,7 @@ use super::os_error::{os_error, os_error_without_path};
 use super::read::refuse_other_kinds;
 use super::replace_file::replace_file;
 
-fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Operation<T> {
+pub(crate) fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Operation<T> {
     Box::pin(async move {
         match tokio::task::spawn_blocking(work).await {
             Ok(result) => result,
@@ -32,7 +32,7 @@ pub(super) fn metadata(path: &Path) -> Operation<Metadata> {
 }
 
 /// What the tools need to know of a file.
-pub(super) fn facts(it: &fs::Metadata) -> Metadata {
+pub(crate) fn facts(it: &fs::Metadata) -> Metadata {
     let mut out = Metadata::new(kind(it.file_type()), it.len());
     out.modified = it.modified().ok();
     out.id = Some((it.dev(), it.ino()));
@@ -102,7 +102,7 @@ pub(super) fn real_path(path: &Path) -> Operation<PathBuf> {
 }
 
 /// Up to `most` bytes of an open file from a position on.
-pub(super) fn read_at_most(file: &File, from: u64, most: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn read_at_most(file: &File, from: u64, most: usize) -> io::Result<Vec<u8>> {
     const STEP: usize = 1 << 20;
     let mut out = Vec::new();
     let mut filled = 0;

@@ -12,6 +12,7 @@ use super::os_error::os_error;
 use super::walk_source::Source;
 use super::write::go_on;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, path, search};
+use crate::permissions::Effect;
 
 const DESCRIPTION: &str = "List a directory: names in alphabetical order, directories with a / at the end, hidden entries \
 included. Shows up to 500 entries or 50 KB.";
@@ -32,7 +33,7 @@ impl LsTool {
                 "limit": {"type": "number", "description": "Most entries to show. Default 500"}
             }
         });
-        let mut definition = ToolDefinition::new("ls", DESCRIPTION, parameters);
+        let mut definition = ToolDefinition::new("ls", DESCRIPTION, parameters).with_effect(Effect::Read, &["path"]);
         definition.snippet = Some("list a directory".to_owned());
         LsTool { definition }
     }

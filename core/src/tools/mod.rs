@@ -26,7 +26,7 @@ mod image_codec;
 mod lenient_json;
 mod line_index;
 mod list_text;
-mod local;
+pub(crate) mod local;
 pub mod ls;
 mod ls_order;
 pub mod mutation_queue;

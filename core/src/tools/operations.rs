@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use tokio_util::sync::CancellationToken;
 
 use super::{bash_local, local};
+use crate::permissions::Fence;
 
 /// What an operation returns. Dropping it gives the operation up; one that has begun to change something may finish.
 ///
@@ -110,12 +111,14 @@ pub struct Operations {
     pub files: Arc<dyn FileOperations>,
     /// Commands.
     pub commands: Arc<dyn CommandOperations>,
+    /// What `files` may not leave, for tools that go to the disk themselves.
+    pub(crate) fence: Option<Arc<Fence>>,
 }
 
 impl Operations {
     /// This machine's files and commands.
     pub fn local() -> Operations {
-        Operations { files: Arc::new(LocalFiles), commands: Arc::new(LocalCommands) }
+        Operations { files: Arc::new(LocalFiles), commands: Arc::new(LocalCommands), fence: None }
     }
 
     /// Replaces [`files`](Self::files).

@@ -46,7 +46,7 @@ pub fn existing_variant(path: PathBuf) -> PathBuf {
 }
 
 /// The same for files that a host serves.
-pub(super) async fn existing_variant_of(files: &dyn FileOperations, path: PathBuf) -> PathBuf {
+pub(crate) async fn existing_variant_of(files: &dyn FileOperations, path: PathBuf) -> PathBuf {
     if files.access(&path, Access::Read).await.is_ok() {
         return path;
     }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use super::operations::{Access, FileKind, FileOperations, Metadata};
 use super::os_error::{is_a_directory, os_error, os_error_without_path};
 use super::write::go_on;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, local, path, read_text};
+use crate::permissions::{Effect, Fence};
 
 const DESCRIPTION: &str = "Read a file: text, or an image (PNG, JPEG, GIF, WebP, BMP), which is attached. Of a text at most \
 2000 lines or 50 KB are shown, whichever comes first; go on with offset and limit.";
@@ -50,7 +52,7 @@ impl ReadTool {
             },
             "required": ["path"]
         });
-        let mut definition = ToolDefinition::new("read", DESCRIPTION, parameters);
+        let mut definition = ToolDefinition::new("read", DESCRIPTION, parameters).with_effect(Effect::Read, &["path"]);
         definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
         definition.snippet = Some("show a file, or part of it".to_owned());
         definition.guidelines = vec!["To look at a file use read; do not print it with a command.".to_owned()];
@@ -110,6 +112,12 @@ async fn read(call: ToolCall, images: ImageOptions, indexes: Indexes) -> Result<
     if !replaced.contains(&resolved) {
         return blocking(move || request.local(&path::existing_variant(resolved), &indexes)).await;
     }
+    if let Some(fence) = call.operations.fence.clone() {
+        let replaced = fence.inner().replaced().await.map_err(|error| os_error(&error, "access", &resolved))?;
+        if !replaced.contains(&resolved) {
+            return blocking(move || request.fenced(&path::existing_variant(resolved), &indexes, &fence)).await;
+        }
+    }
     let path = path::existing_variant_of(&*files, resolved).await;
     let bytes = fetch(&*files, &path).await?;
     blocking(move || request.bytes(bytes)).await
@@ -158,9 +166,22 @@ impl Request {
         // Looked at before it is opened, since opening may already wait, and after, since it may be another by then.
         let facts = std::fs::metadata(path).map_err(|error| os_error(&error, "access", path))?;
         refuse_other_kinds(&local::facts(&facts), path)?;
-        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let flags = OFlags::NONBLOCK.bits() as i32;
         let file = File::options().read(true).custom_flags(flags).open(path);
         let file = file.map_err(|error| os_error(&error, "open", path))?;
+        self.opened(file, path, indexes)
+    }
+
+    /// The same for a file that must not lie elsewhere.
+    fn fenced(&self, path: &Path, indexes: &Indexes, fence: &Fence) -> Result<ToolResult, ToolError> {
+        go_on(&self.cancel)?;
+        fence.access(path, Access::Read).map_err(|error| os_error(&error, "access", path))?;
+        refuse_other_kinds(&fence.facts(path).map_err(|error| os_error(&error, "access", path))?, path)?;
+        let file = fence.open(path, OFlags::RDONLY | OFlags::NONBLOCK);
+        self.opened(file.map_err(|error| os_error(&error, "open", path))?.into(), path, indexes)
+    }
+
+    fn opened(&self, file: File, path: &Path, indexes: &Indexes) -> Result<ToolResult, ToolError> {
         let facts = file.metadata().map_err(|error| os_error(&error, "open", path))?;
         refuse_other_kinds(&local::facts(&facts), path)?;
         let failed = |error: io::Error| os_error_without_path(&error, "read");

@@ -12,6 +12,7 @@ use super::Operations;
 use super::image::ImageTarget;
 use super::validate::Checker;
 use crate::message::JsonObject;
+use crate::permissions::Effect;
 
 /// The future a tool's execution is.
 pub type ToolFuture = Pin<Box<dyn Future<Output = Result<ToolResult, ToolError>> + Send>>;
@@ -64,6 +65,11 @@ pub struct ToolDefinition {
     pub snippet: Option<String>,
     /// Lines for the rules section of the system prompt.
     pub guidelines: Vec<String>,
+    /// What calls do, at most; what permissions go by. A tool that does not say may do [anything](Effect::Execute).
+    pub effect: Effect,
+    /// Arguments that are paths (or lists of them), by name. Permissions look at where they lead, and hold the files of a
+    /// call to that. One that a call leaves out is the working directory.
+    pub path_arguments: Vec<String>,
     /// `parameters`, read when the first call is checked.
     checker: OnceLock<Result<Arc<Checker>, String>>,
 }
@@ -79,8 +85,17 @@ impl ToolDefinition {
             constrained_sampling: None,
             snippet: None,
             guidelines: Vec::new(),
+            effect: Effect::Execute,
+            path_arguments: Vec::new(),
             checker: OnceLock::new(),
         }
+    }
+
+    /// The same tool with an effect, and the names of the arguments that are paths.
+    pub fn with_effect(mut self, effect: Effect, path_arguments: &[&str]) -> Self {
+        self.effect = effect;
+        self.path_arguments = path_arguments.iter().map(|name| (*name).to_owned()).collect();
+        self
     }
 
     /// Converts and checks arguments (T11, T12). The schema is read once, so `parameters` must not change any more.

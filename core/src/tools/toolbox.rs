@@ -21,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::under_way::UnderWay;
 use super::{Operations, Progress, Tool, ToolCall, ToolDefinition, ToolError, ToolResult};
 use crate::error::{Error, ErrorCode, Result};
+use crate::permissions::{Asking, Gate, Permissions};
 
 /// Updates that wait for the host before new ones are left out.
 const PROGRESS_CAPACITY: usize = 32;
@@ -38,6 +39,7 @@ struct Shared {
     cwd: PathBuf,
     operations: Operations,
     tools: RwLock<BTreeMap<String, Arc<dyn Tool>>>,
+    gate: RwLock<Arc<Gate>>,
     handle: Handle,
     /// Fires when the engine it runs on ends.
     closing: CancellationToken,
@@ -88,8 +90,10 @@ impl Toolbox {
     ) -> Toolbox {
         let cwd = std::path::absolute(&cwd).unwrap_or(cwd);
         let tools = tools.into_iter().map(|tool| (tool.definition().name.clone(), tool)).collect();
+        // Who calls a tool as a function has decided that it runs.
+        let gate = RwLock::new(Arc::new(Gate::new(Permissions::allow(), &cwd)));
         let (tools, closing, under_way) = (RwLock::new(tools), CancellationToken::new(), UnderWay::new());
-        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, handle, closing, under_way, runtime }) }
+        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, gate, handle, closing, under_way, runtime }) }
     }
 
     /// Ends its calls when `closing` fires, and counts them. Only for one that was just made.
@@ -110,6 +114,13 @@ impl Toolbox {
     pub fn add(&self, tool: Arc<dyn Tool>) {
         let name = tool.definition().name.clone();
         self.shared.tools.write().unwrap_or_else(PoisonError::into_inner).insert(name, tool);
+    }
+
+    /// Sets what calls may do from now on, in all clones. Everything is allowed until then, since who calls a tool as a
+    /// function has decided that it runs. Answers given for always are forgotten. Looks at the disk.
+    pub fn set_permissions(&self, permissions: impl Into<Permissions>) {
+        let gate = Arc::new(Gate::new(permissions.into(), &self.shared.cwd));
+        *self.shared.gate.write().unwrap_or_else(PoisonError::into_inner) = gate;
     }
 
     /// What can be called, by name.
@@ -158,12 +169,11 @@ impl Toolbox {
             Err(error) => Err(error),
             Ok((tool, arguments)) => {
                 let mut call = ToolCall::detached(&name, arguments, &self.shared.cwd);
-                call.operations = self.shared.operations.clone();
                 call.cancel = cancel.clone();
                 call.progress = progress;
                 tokio::select! {
                     biased;
-                    ended = AssertUnwindSafe(execute(tool, call)).catch_unwind() => ended.unwrap_or_else(|_| {
+                    ended = AssertUnwindSafe(self.permitted(tool, call)).catch_unwind() => ended.unwrap_or_else(|_| {
                         Err(ToolError::new("The tool failed inside the program that provides it."))
                     }),
                     _ = grace.catch_unwind() => Err(ToolError::aborted()),
@@ -171,6 +181,23 @@ impl Toolbox {
             }
         };
         ended.unwrap_or_else(|error| ToolResult::error(error.0))
+    }
+}
+
+impl Toolbox {
+    /// Runs a call if it may run.
+    async fn permitted(&self, tool: Arc<dyn Tool>, mut call: ToolCall) -> std::result::Result<ToolResult, ToolError> {
+        let gate = self.shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let asking = Asking {
+            session_id: "",
+            call_id: "",
+            definition: tool.definition(),
+            arguments: &call.arguments,
+            operations: &self.shared.operations,
+            cancel: &call.cancel,
+        };
+        call.operations = gate.judge(asking).await.outcome?;
+        execute(tool, call).await
     }
 }
 

@@ -11,6 +11,7 @@ use super::operations::{FileOperations, Replaced};
 use super::os_error::os_error;
 use super::replace_file::replace_file;
 use super::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult, blocking, path, quick_disk};
+use crate::permissions::Effect;
 
 const DESCRIPTION: &str = "Write a text file: a new one, or in place of all that an existing one holds. Directories that \
 are missing on the way to it are made.";
@@ -31,7 +32,8 @@ impl WriteTool {
             },
             "required": ["path", "content"]
         });
-        let mut definition = ToolDefinition::new("write", DESCRIPTION, parameters);
+        let mut definition =
+            ToolDefinition::new("write", DESCRIPTION, parameters).with_effect(Effect::Write, &["path"]);
         definition.constrained_sampling = Some(json!({"type": "json_schema", "strict": "prefer"}));
         definition.snippet = Some("make a file, or replace all of one".to_owned());
         definition.guidelines = vec!["Take write for new files and for rewriting a file from the start.".to_owned()];

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use branchline::providers::scripted::{Script, ScriptControl};
-use branchline::{Engine, EngineOptions, Event, EventKind, Events, Session, SessionOptions};
+use branchline::{Engine, EngineOptions, Event, EventKind, Events, Permissions, Session, SessionOptions};
 use serde_json::Value;
 
 pub fn engine(dir: &Path) -> Engine {
-    Engine::new(EngineOptions::default().agent_dir(dir.join("agent")).worker_threads(2)).expect("an engine")
+    let options = EngineOptions::default().agent_dir(dir.join("agent")).worker_threads(2);
+    Engine::new(options.permissions(Permissions::allow())).expect("an engine")
 }
 
 /// A session in `dir` whose model `scripted/test` answers from `script`, every block in one delta.

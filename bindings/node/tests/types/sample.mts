@@ -87,6 +87,8 @@ tool({ name: 'nothing' })
 new Session()
 // @ts-expect-error a prompt is a text
 session.prompt(1)
+// @ts-expect-error no such preset
+await Session.create({ permissions: 'yolo' })
 // @ts-expect-error no such option
 await Session.create({ directory: '.' })
 // @ts-expect-error no such word

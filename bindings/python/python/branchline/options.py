@@ -25,6 +25,9 @@ class SessionOptions(TypedDict, total=False):
     """``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``, as far as the model has it."""
     tools: Sequence[Union[str, Tool, Callable[..., Any]]]
     """The active tools: names of built-in ones, and tools of your own (see ``tool``)."""
+    permissions: Literal["read-only", "ask", "workspace", "allow"]
+    """What tool calls may do. ``ask``, the default: reading below the working directory is allowed, and everything else is
+    denied as long as nobody answers questions. ``allow``: everything, without a word."""
     system_prompt: str
     """Replaces the built-in one."""
     session_dir: PathLike

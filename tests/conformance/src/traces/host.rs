@@ -10,7 +10,9 @@ use branchline::providers::Model;
 use branchline::providers::scripted::{Gates, RecordedRequest, Script, ScriptControl, ScriptedProvider};
 use branchline::resources::settings::Settings;
 use branchline::tree::{CreateOptions, Cursor, Tree};
-use branchline::{Engine, EngineOptions, Error, Events, Run, Session, SessionOptions, SubscribeOptions, block_on};
+use branchline::{
+    Engine, EngineOptions, Error, Events, Permissions, Run, Session, SessionOptions, SubscribeOptions, block_on,
+};
 use serde_json::{Map, Value, json};
 
 use super::tool::ScriptedTool;
@@ -57,7 +59,9 @@ impl Host {
     pub(super) fn new(scenario: &Value, detail: u64) -> Result<Host, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
         let text = |error: Error| error.to_string();
-        let engine = Engine::new(EngineOptions::default().agent_dir(dir.path()).worker_threads(2)).map_err(text)?;
+        // As pi: nothing is asked, and nothing told of it.
+        let ours = EngineOptions::default().agent_dir(dir.path()).worker_threads(2);
+        let engine = Engine::new(ours.permissions(Permissions::allow())).map_err(text)?;
         let script = Script::from_value(scenario["script"].clone()).map_err(text)?.with_chunk(0);
         let control = script.control();
         control.record();
