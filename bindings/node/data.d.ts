@@ -213,8 +213,15 @@ export type SessionEvent = EventBase &
     | { type: 'message_update'; usage: Usage; assistantMessageEvent: AssistantMessageEvent }
     /** `entryId`: the entry that holds the message. */
     | { type: 'message_end'; message: Message; entryId?: string }
-    | { type: 'tool_execution_start'; toolCallId: string; toolName: string; args: unknown }
-    | { type: 'tool_execution_update'; toolCallId: string; toolName: string; args: unknown; partialResult: ToolResult }
+    | { type: 'tool_execution_start'; toolCallId: string; toolName: string; args: unknown; parentToolCallId?: string }
+    | {
+        type: 'tool_execution_update'
+        toolCallId: string
+        toolName: string
+        args: unknown
+        partialResult: ToolResult
+        parentToolCallId?: string
+      }
     | {
         type: 'tool_execution_end'
         toolCallId: string
@@ -222,6 +229,7 @@ export type SessionEvent = EventBase &
         result: ToolResult
         isError: boolean
         durationMs?: number
+        parentToolCallId?: string
       }
     /** Whether a call runs; never sent where everything is allowed. */
     | {
@@ -255,6 +263,16 @@ export type SessionEvent = EventBase &
     | ({ type: 'summarization_retry_scheduled' } & RetryWait)
     | { type: 'summarization_retry_attempt_start'; source: 'compaction' | 'branchSummary'; reason?: CompactionReason }
     | { type: 'summarization_retry_finished' }
+    /** A limit of a budget was reached; the run ends. A number, tokens, US dollars, or seconds. */
+    | {
+        type: 'budget_exceeded'
+        limit: 'requests' | 'turns' | 'tokens' | 'cost' | 'wall_time'
+        used: number
+        max: number
+        priceUnknown?: true
+      }
+    /** Output of a shell run of the user. */
+    | { type: 'bash_execution_update'; id?: string; delta: string }
   )
 
 /** Why a compaction runs. */

@@ -50,6 +50,7 @@ export type ErrorCode =
   | 'no_model'
   | 'provider_failed'
   | 'no_credentials'
+  | 'budget_exceeded'
   | 'unknown_tool'
   | 'tool_failed'
   | 'nothing_to_compact'

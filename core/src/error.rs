@@ -85,6 +85,8 @@ codes! {
     ProviderFailed = 42, "provider_failed";
     /// There is no key for the model's provider, or none that may be used.
     NoCredentials = 43, "no_credentials";
+    /// A request would break a limit of the session's budget; raise it to go on.
+    BudgetExceeded = 44, "budget_exceeded";
     /// No tool with that name is known.
     UnknownTool = 50, "unknown_tool";
     /// A tool failed; the message is what it said.

@@ -20,6 +20,7 @@ mod system;
 pub mod tools;
 pub mod tree;
 
+pub use agent::{Budget, BudgetExceeded, BudgetLimit, BudgetLimits, BudgetUse};
 pub use engine::{Engine, EngineOptions};
 pub use error::{Error, ErrorCode, Result};
 pub use permissions::Permissions;

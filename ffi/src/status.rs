@@ -70,6 +70,8 @@ pub enum branchline_status {
     PROVIDER_FAILED = 42,
     /// There is no key for the model's provider, or none that may be used.
     NO_CREDENTIALS = 43,
+    /// A request would break a limit of the session's budget; raise it to go on.
+    BUDGET_EXCEEDED = 44,
     /// No tool with that name is known.
     UNKNOWN_TOOL = 50,
     /// A tool failed; the message is what it said.
@@ -123,6 +125,7 @@ impl Status {
             ErrorCode::NoModel => Status::NO_MODEL,
             ErrorCode::ProviderFailed => Status::PROVIDER_FAILED,
             ErrorCode::NoCredentials => Status::NO_CREDENTIALS,
+            ErrorCode::BudgetExceeded => Status::BUDGET_EXCEEDED,
             ErrorCode::UnknownTool => Status::UNKNOWN_TOOL,
             ErrorCode::ToolFailed => Status::TOOL_FAILED,
             ErrorCode::NothingToCompact => Status::NOTHING_TO_COMPACT,

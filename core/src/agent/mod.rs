@@ -3,15 +3,18 @@
 //! `turn` is the loop, `respond` one response, `tool_call` one batch of calls; `projection` is what the model
 //! sees, kept up to date message by message so that a turn costs what is new in it and not what went before.
 
+mod budget;
 pub mod classify;
 mod gauge;
 mod hooks;
+mod nested;
 mod partial;
 mod permit;
 mod projection;
 mod recovery;
 mod request_options;
 mod respond;
+mod spending;
 mod system_state;
 mod tool_call;
 mod toolset;
@@ -19,9 +22,11 @@ pub mod transform;
 mod turn;
 
 pub use crate::providers::call_id;
+pub use budget::{Budget, BudgetExceeded, BudgetLimit, BudgetLimits, BudgetUse};
 pub use hooks::{Decision, HookFuture, HookedCall, ResultChange, ToolHook};
 pub(crate) use projection::{Projection, Response};
 pub(crate) use recovery::Recovery;
+pub(crate) use spending::Spending;
 pub(crate) use system_state::SystemState;
 pub(crate) use toolset::Toolset;
 
@@ -45,6 +50,8 @@ enum Broken {
     Request(String),
     /// Something could not be stored.
     Storage(crate::Error),
+    /// The request would break a limit.
+    Budget(BudgetExceeded),
 }
 
 impl From<crate::Error> for Broken {

@@ -42,6 +42,7 @@ impl Actor {
         let retry = self.settings().retry();
         let window = self.model.as_ref().map(|model| model.context_window);
         !self.aborted()
+            && self.over_budget().is_none()
             && retry.enabled
             && u64::from(self.recovery.attempt) < retry.max_retries
             && is_retryable_response(response)
@@ -73,7 +74,7 @@ impl Actor {
 
     /// What follows the run that has just ended; `None` lets the session settle.
     pub(super) async fn after_run(&mut self) -> Result<Option<Start>> {
-        if self.aborted() {
+        if self.aborted() || self.over_budget().is_some() {
             let attempt = std::mem::take(&mut self.recovery.attempt);
             if attempt > 0 {
                 self.retry_cancelled(attempt).await;

@@ -44,7 +44,9 @@ impl Actor {
         let request = self.request()?;
         let level = request.thinking_level.clone();
         let begun = Instant::now();
+        let spent = self.reserve(&request).map_err(Broken::Budget)?;
         let (mut message, announced) = self.stream(request).await?;
+        spent.settle(message.usage().as_ref());
         if message.get("durationMs").is_none() {
             message.set("durationMs", u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         }
@@ -60,10 +62,15 @@ impl Actor {
     /// Asks the model without telling anyone: for summaries.
     pub(crate) async fn ask(&mut self, request: Request) -> Result<Message, crate::Error> {
         let failed = |why: &str| crate::Error::new(crate::ErrorCode::ProviderFailed, why.to_owned());
+        let spent = self.reserve(&request);
+        let spent = spent.map_err(|over| crate::Error::new(crate::ErrorCode::BudgetExceeded, over.to_string()))?;
         let mut stream = self.open_stream(request)?;
         loop {
             match self.next_step(&mut stream).await {
-                Step::Event(Some(StreamEvent::Done(message))) => return Ok(message),
+                Step::Event(Some(StreamEvent::Done(message))) => {
+                    spent.settle(message.usage().as_ref());
+                    return Ok(message);
+                }
                 Step::Event(Some(StreamEvent::Failed(reason))) => return Err(failed(&reason)),
                 Step::Event(Some(_)) => {}
                 Step::Event(None) => return Err(failed("the response ended without a final event")),

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use async_channel::Receiver;
+use async_channel::{Receiver, Sender};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::Value;
@@ -12,11 +12,13 @@ use tokio::task::JoinSet;
 
 use super::grace_over;
 use super::hooks::{HookedCall, ToolHook, after_all};
+use super::nested::Family;
 use crate::error::Result;
 use crate::message::{Message, StopReason, ToolResultMessage};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
 use crate::tools::image::{ImageTarget, ResizeProfile};
+use crate::tools::nested::{self, Caller, Nested};
 use crate::tools::{self, ExecutionMode, Operations, Progress, Tool, ToolCall, ToolError, ToolResult};
 
 /// Updates that may wait for the session before tools wait.
@@ -30,18 +32,45 @@ pub(super) struct Batch {
     pub(super) more: bool,
 }
 
-/// A call as the model asked for it.
-struct Call {
-    id: Arc<str>,
-    name: Arc<str>,
-    args: Arc<Value>,
-    args_error: Option<String>,
+/// A call as the model, or a tool, asked for it.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) id: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) args: Arc<Value>,
+    pub(super) args_error: Option<String>,
+    /// The call that made it, if the model did not.
+    pub(super) parent: Option<Arc<str>>,
+}
+
+/// A batch under way.
+pub(super) struct Running {
+    pub(super) family: Family,
+    /// One for each call, those of tools included.
+    pub(super) outcomes: Vec<Option<Outcome>>,
+    progress: (Sender<(usize, ToolResult)>, Receiver<(usize, ToolResult)>),
+    nested: (Sender<Nested>, Receiver<Nested>),
+}
+
+impl Running {
+    fn new(calls: Vec<Call>) -> Running {
+        Running {
+            outcomes: calls.iter().map(|_| None).collect(),
+            family: Family::new(calls),
+            progress: async_channel::bounded(PROGRESS_CAPACITY),
+            nested: async_channel::bounded(nested::CAPACITY),
+        }
+    }
+
+    fn call(&self, index: usize) -> Call {
+        self.family.calls[index].clone()
+    }
 }
 
 /// How it ended.
 pub(super) struct Outcome {
-    result: Arc<ToolResult>,
-    duration_ms: Option<u64>,
+    pub(super) result: Arc<ToolResult>,
+    pub(super) duration_ms: Option<u64>,
 }
 
 impl Outcome {
@@ -56,7 +85,7 @@ impl Outcome {
 }
 
 /// A call that passed preparation.
-struct Accepted {
+pub(super) struct Accepted {
     index: usize,
     tool: Arc<dyn Tool>,
     call: HookedCall,
@@ -67,12 +96,13 @@ struct Accepted {
 /// A call that has ended.
 struct Ended {
     index: usize,
-    result: std::result::Result<ToolResult, ToolError>,
+    result: ToolResult,
     duration_ms: u64,
 }
 
 enum Step {
     Update(usize, ToolResult),
+    Nested(Nested),
     Ended(Ended),
     /// The abort grace is over.
     GaveUp,
@@ -93,13 +123,7 @@ fn spawn_batch(
             .map(|(index, tool, call, hooked)| {
                 let hooks = hooks.clone();
                 async move {
-                    let begun = Instant::now();
-                    let ready = tool.prepares_images() && hooks.is_empty();
-                    let target = call.images.clone();
-                    let result = caught(async move { tool.execute(call).await }).await;
-                    let duration_ms = elapsed_ms(begun);
-                    let result = caught(async move { after_all(&hooks, &hooked, result).await }).await;
-                    let result = if ready { result } else { tools::fit_images(result, target).await };
+                    let (result, duration_ms) = perform(tool, call, hooked, hooks).await;
                     Ended { index, result, duration_ms }
                 }
             })
@@ -109,6 +133,23 @@ fn spawn_batch(
         }
     });
     (task, ends)
+}
+
+/// Runs one call: the tool, the hooks after it, its images. Gives the result and the milliseconds the tool took.
+pub(super) async fn perform(
+    tool: Arc<dyn Tool>,
+    call: ToolCall,
+    hooked: HookedCall,
+    hooks: Vec<Arc<dyn ToolHook>>,
+) -> (ToolResult, u64) {
+    let begun = Instant::now();
+    let ready = tool.prepares_images() && hooks.is_empty();
+    let target = call.images.clone();
+    let result = caught(async move { tool.execute(call).await }).await;
+    let duration_ms = elapsed_ms(begun);
+    let result = caught(async move { after_all(&hooks, &hooked, result).await }).await;
+    let result = if ready { result } else { tools::fit_images(result, target).await };
+    (result.unwrap_or_else(|error| ToolResult::error(error.0)), duration_ms)
 }
 
 /// A panic of a tool or hook is an error of its call.
@@ -133,6 +174,7 @@ impl Actor {
                 name: call.name.into(),
                 args: Arc::new(call.arguments.clone()),
                 args_error: call.arguments_error.map(str::to_owned),
+                parent: None,
             })
             .collect();
         let sequential = stop == Some(StopReason::Length)
@@ -140,65 +182,56 @@ impl Actor {
                 .iter()
                 .filter_map(|call| self.tools.find(&call.name))
                 .any(|tool| tool.definition().mode == ExecutionMode::Sequential);
-        let (results, terminate) = match sequential {
-            true => self.one_by_one(response, &calls, stop == Some(StopReason::Length)).await?,
-            false => self.together(response, &calls).await?,
-        };
-        let more = !results.is_empty() && !terminate;
+        let count = calls.len();
+        let mut running = Running::new(calls);
+        let mut results = Vec::with_capacity(count);
+        if sequential {
+            for index in 0..count {
+                self.one(response, &mut running, index, stop == Some(StopReason::Length)).await;
+                results.push(self.result(&mut running, index).await?);
+            }
+        } else {
+            self.together(response, &mut running, count).await;
+            for index in 0..count {
+                results.push(self.result(&mut running, index).await?);
+            }
+        }
+        let terminates = |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|it| it.result.terminate);
+        let more = !results.is_empty() && !running.outcomes[..count].iter().all(terminates);
         Ok(Batch { results, more })
     }
 
-    async fn one_by_one(
-        &mut self,
-        response: &Arc<Message>,
-        calls: &[Call],
-        cut_off: bool,
-    ) -> Result<(Vec<Arc<Message>>, bool)> {
-        let mut results = Vec::with_capacity(calls.len());
-        let mut terminate = true;
-        for (index, call) in calls.iter().enumerate() {
-            self.call_starts(call).await;
-            let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
-            let prepared = match cut_off {
-                true => Err(Outcome::refused(
-                    "Not executed: the response hit the output limit, so this call may be incomplete. Issue it again.",
-                )),
-                false => self.prepare(response, index, call).await,
-            };
-            match prepared {
-                Ok(accepted) => self.execute(calls, vec![accepted], &mut outcomes).await,
-                Err(outcome) => self.call_ends(call, outcome, &mut outcomes[index]).await,
-            }
-            let outcome = outcomes[index].take().unwrap_or_else(Outcome::aborted);
-            terminate &= outcome.result.terminate;
-            results.push(self.result(call, &outcome).await?);
+    /// One call of a batch in which they follow each other.
+    async fn one(&mut self, response: &Arc<Message>, running: &mut Running, index: usize, cut_off: bool) {
+        let call = running.call(index);
+        self.call_starts(&call).await;
+        let prepared = match cut_off {
+            true => Err(Outcome::refused(
+                "Not executed: the response hit the output limit, so this call may be incomplete. Issue it again.",
+            )),
+            false => self.prepare(response, index, &call).await,
+        };
+        match prepared {
+            Ok(accepted) => self.execute(response, running, vec![accepted]).await,
+            Err(outcome) => self.call_ends(running, index, outcome).await,
         }
-        Ok((results, terminate))
     }
 
-    async fn together(&mut self, response: &Arc<Message>, calls: &[Call]) -> Result<(Vec<Arc<Message>>, bool)> {
-        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
-        let mut accepted = Vec::with_capacity(calls.len());
-        for (index, call) in calls.iter().enumerate() {
-            self.call_starts(call).await;
-            match self.prepare(response, index, call).await {
+    async fn together(&mut self, response: &Arc<Message>, running: &mut Running, count: usize) {
+        let mut accepted = Vec::with_capacity(count);
+        for index in 0..count {
+            let call = running.call(index);
+            self.call_starts(&call).await;
+            match self.prepare(response, index, &call).await {
                 Ok(ready) => accepted.push(ready),
-                Err(outcome) => self.call_ends(call, outcome, &mut outcomes[index]).await,
+                Err(outcome) => self.call_ends(running, index, outcome).await,
             }
         }
-        self.execute(calls, accepted, &mut outcomes).await;
-        let mut results = Vec::with_capacity(calls.len());
-        let mut terminate = true;
-        for (call, outcome) in calls.iter().zip(outcomes) {
-            let outcome = outcome.unwrap_or_else(Outcome::aborted);
-            terminate &= outcome.result.terminate;
-            results.push(self.result(call, &outcome).await?);
-        }
-        Ok((results, terminate))
+        self.execute(response, running, accepted).await;
     }
 
     /// Finds the tool, checks the arguments and asks the hooks (S214, S217, S218).
-    async fn prepare(
+    pub(super) async fn prepare(
         &mut self,
         response: &Arc<Message>,
         index: usize,
@@ -244,66 +277,82 @@ impl Actor {
         out
     }
 
+    /// A call that was accepted, as its tool gets it.
+    pub(super) fn tool_call(&self, accepted: Accepted, running: &Running) -> (Arc<dyn Tool>, ToolCall, HookedCall) {
+        let Accepted { index, tool, call: hooked, operations } = accepted;
+        let call = ToolCall {
+            id: hooked.id.clone(),
+            name: hooked.name.clone(),
+            arguments: hooked.arguments.clone(),
+            cwd: self.shared.cwd.clone(),
+            operations,
+            images: self.image_target(),
+            session_id: self.shared.id.to_string(),
+            session_variables: self.session_variables(),
+            cancel: self.token(),
+            progress: Progress { call: index, sender: running.progress.0.clone() },
+            caller: Some(Caller { parent: index, sender: running.nested.0.clone() }),
+        };
+        (tool, call, hooked)
+    }
+
     /// Runs accepted calls beside each other and tells of their progress and ends.
-    async fn execute(&mut self, calls: &[Call], accepted: Vec<Accepted>, outcomes: &mut [Option<Outcome>]) {
+    async fn execute(&mut self, response: &Arc<Message>, running: &mut Running, accepted: Vec<Accepted>) {
         let token = self.token();
-        let (sender, updates) = async_channel::bounded(PROGRESS_CAPACITY);
-        let mut running = Vec::with_capacity(accepted.len());
-        for Accepted { index, tool, call: hooked, operations } in accepted {
+        let mut calls = Vec::with_capacity(accepted.len());
+        for accepted in accepted {
             if token.is_cancelled() {
-                self.call_ends(&calls[index], Outcome::aborted(), &mut outcomes[index]).await;
+                self.call_ends(running, accepted.index, Outcome::aborted()).await;
                 continue;
             }
-            let call = ToolCall {
-                id: calls[index].id.to_string(),
-                name: calls[index].name.to_string(),
-                arguments: hooked.arguments.clone(),
-                cwd: self.shared.cwd.clone(),
-                operations,
-                images: self.image_target(),
-                session_id: self.shared.id.to_string(),
-                session_variables: self.session_variables(),
-                cancel: token.clone(),
-                progress: Progress { call: index, sender: sender.clone() },
-            };
-            running.push((index, tool, call, hooked));
+            let index = accepted.index;
+            let (tool, call, hooked) = self.tool_call(accepted, running);
+            calls.push((index, tool, call, hooked));
         }
         let begun = Instant::now();
-        let mut waiting: Vec<usize> = running.iter().map(|(index, ..)| *index).collect();
-        let (task, ends) = spawn_batch(running, self.shared.choices_made().hooks.clone());
+        let mut waiting: Vec<usize> = calls.iter().map(|(index, ..)| *index).collect();
+        let (task, ends) = spawn_batch(calls, self.shared.choices_made().hooks.clone());
         while !waiting.is_empty() {
             let token = token.clone();
+            let (updates, nested) = (running.progress.1.clone(), running.nested.1.clone());
             let step = self
                 .wait(async {
                     tokio::select! {
                         biased;
                         Ok((index, partial)) = updates.recv() => Step::Update(index, partial),
+                        Ok(told) = nested.recv() => Step::Nested(told),
                         ended = ends.recv() => ended.map_or(Step::GaveUp, Step::Ended),
                         () = grace_over(token) => Step::GaveUp,
                     }
                 })
                 .await;
             match step {
-                Step::Update(index, partial) => self.call_proceeds(&calls[index], partial, &outcomes[index]).await,
+                Step::Update(index, partial) => self.call_proceeds(running, index, partial).await,
+                Step::Nested(told) => self.nested(response, running, told).await,
                 Step::Ended(Ended { index, result, duration_ms }) => {
-                    // All that was sent before the end is told before it.
-                    while let Ok((index, partial)) = updates.try_recv() {
-                        self.call_proceeds(&calls[index], partial, &outcomes[index]).await;
-                    }
+                    self.drain_updates(running).await;
                     waiting.retain(|waiting| *waiting != index);
-                    let result = result.unwrap_or_else(|error| ToolResult::error(error.0));
+                    self.end_nested(running, index).await;
                     let outcome = Outcome { result: Arc::new(result), duration_ms: Some(duration_ms) };
-                    self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
+                    self.call_ends(running, index, outcome).await;
                 }
                 Step::GaveUp => {
                     for index in std::mem::take(&mut waiting) {
+                        self.end_nested(running, index).await;
                         let outcome = Outcome { duration_ms: Some(elapsed_ms(begun)), ..Outcome::aborted() };
-                        self.call_ends(&calls[index], outcome, &mut outcomes[index]).await;
+                        self.call_ends(running, index, outcome).await;
                     }
                 }
             }
         }
         drop(task); // with it whatever was given up
+    }
+
+    /// All that was sent before an end is told before it.
+    pub(super) async fn drain_updates(&mut self, running: &mut Running) {
+        while let Ok((index, partial)) = running.progress.1.try_recv() {
+            self.call_proceeds(running, index, partial).await;
+        }
     }
 
     /// What the current model does with images (T102, T104).
@@ -312,44 +361,51 @@ impl Actor {
         Some(ImageTarget { model: model.id.clone(), accepted: model.images, resize: ResizeProfile::of_model(model) })
     }
 
-    async fn call_starts(&mut self, call: &Call) {
-        let (id, name, args) = (call.id.clone(), call.name.clone(), call.args.clone());
-        self.emit(EventKind::ToolExecutionStart { id, name, args }).await;
+    pub(super) async fn call_starts(&mut self, call: &Call) {
+        let Call { id, name, args, parent, .. } = call.clone();
+        self.emit(EventKind::ToolExecutionStart { id, name, args, parent }).await;
     }
 
-    async fn call_proceeds(&mut self, call: &Call, partial: ToolResult, outcome: &Option<Outcome>) {
-        if outcome.is_some() {
+    async fn call_proceeds(&mut self, running: &Running, index: usize, partial: ToolResult) {
+        if running.outcomes[index].is_some() {
             return; // too late
         }
-        let (id, name, args) = (call.id.clone(), call.name.clone(), call.args.clone());
-        self.emit(EventKind::ToolExecutionUpdate { id, name, args, partial: Arc::new(partial) }).await;
+        let Call { id, name, args, parent, .. } = running.call(index);
+        self.emit(EventKind::ToolExecutionUpdate { id, name, args, partial: Arc::new(partial), parent }).await;
     }
 
-    async fn call_ends(&mut self, call: &Call, outcome: Outcome, slot: &mut Option<Outcome>) {
+    pub(super) async fn call_ends(&mut self, running: &mut Running, index: usize, outcome: Outcome) {
+        let call = &running.family.calls[index];
         let kind = EventKind::ToolExecutionEnd {
             id: call.id.clone(),
             name: call.name.clone(),
             result: outcome.result.clone(),
             is_error: outcome.result.is_error,
             duration_ms: outcome.duration_ms,
+            parent: call.parent.clone(),
         };
-        *slot = Some(outcome);
+        running.outcomes[index] = Some(outcome);
         self.emit(kind).await;
     }
 
-    /// Stores the result message of a call.
-    async fn result(&mut self, call: &Call, outcome: &Outcome) -> Result<Arc<Message>> {
-        let result = &outcome.result;
+    /// Stores the result message of a call of the model's.
+    async fn result(&mut self, running: &mut Running, index: usize) -> Result<Arc<Message>> {
+        let outcome = running.outcomes[index].get_or_insert_with(Outcome::aborted);
+        let result = outcome.result.clone();
+        let duration_ms = outcome.duration_ms;
+        let (nested_calls, usage) = running.family.record(index, result.usage.as_ref());
+        self.count_tool_usage(usage.as_ref());
+        let call = &running.family.calls[index];
         let message = ToolResultMessage {
             tool_call_id: &call.id,
             tool_name: &call.name,
             content: result.content.clone(),
             details: result.details.clone(),
-            usage: result.usage.clone(),
+            usage,
             is_error: result.is_error,
-            duration_ms: outcome.duration_ms,
+            duration_ms,
             timestamp: now_ms(),
-            nested_calls: None,
+            nested_calls,
         };
         let message = Arc::new(message.message());
         self.emit(EventKind::MessageStart { message: message.clone() }).await;
@@ -358,6 +414,6 @@ impl Actor {
     }
 }
 
-fn elapsed_ms(begun: Instant) -> u64 {
+pub(super) fn elapsed_ms(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -129,6 +129,7 @@ impl Actor {
                 }
             }
         }
+        self.tell_budget().await;
         let messages = self.run_messages();
         let last = self.activity.as_ref().and_then(|activity| activity.last_response.as_ref());
         let will_retry = last.is_some_and(|last| self.will_retry(&last.message));
@@ -197,7 +198,12 @@ impl Actor {
         let (text, outcome) = match broken {
             Broken::Request(reason) => (reason, Ok(())),
             Broken::Storage(error) => (error.to_string(), Err(error)),
+            Broken::Budget(over) => {
+                self.tell_budget().await;
+                (over.to_string(), Ok(()))
+            }
         };
+        // What is stored is an error for every reader; the event and the result say which.
         let stop = if self.aborted() { "aborted" } else { "error" };
         let (api, provider, model) = match &self.model {
             Some(model) => (model.api.as_str(), model.provider.as_str(), model.id.as_str()),

@@ -18,7 +18,7 @@ use super::event::EventKind;
 use super::options::Phase;
 use super::run::{Outcome, RunResult};
 use super::{Pending, Shared, Step, thinking};
-use crate::agent::{Projection, Recovery, Response, Toolset};
+use crate::agent::{Projection, Recovery, Response, Spending, Toolset};
 use crate::engine::EngineShared;
 use crate::error::Result;
 use crate::message::{Message, Role, Usage};
@@ -68,6 +68,7 @@ pub(crate) struct Activity {
     pub(crate) last_response: Option<Response>,
     /// It has runs; else it is a compaction or navigation.
     run: bool,
+    pub(crate) spending: Spending,
 }
 
 /// Tells everyone when the actor is gone, also by a panic or because it never ran.
@@ -314,6 +315,7 @@ impl Actor {
             run_start: 0,
             last_response: None,
             run: phase == Phase::Running,
+            spending: Spending::begin(&self.shared.choices_made().budgets, &token),
         });
         self.shared.begin(phase, token);
         receiver
@@ -321,8 +323,13 @@ impl Actor {
 
     /// Ends the activity: the last event, then the result, then idle.
     pub(crate) fn settle(&mut self, result: Result<()>) {
-        let Some(activity) = self.activity.take() else { return };
-        let aborted = activity.token.is_cancelled();
+        let Some(mut activity) = self.activity.take() else { return };
+        let over = activity.spending.over();
+        // Time that is up is no abort of anybody's.
+        let aborted = activity.token.is_cancelled() && over.is_none();
+        if let Some(over) = activity.spending.untold() {
+            self.shared.hub.push(EventKind::BudgetExceeded { over });
+        }
         self.shared.settle();
         self.shared.hub.push(EventKind::AgentSettled { aborted });
         let responses: Vec<_> =
@@ -336,6 +343,7 @@ impl Actor {
             error_message: last.and_then(|message| message.get_str("errorMessage")).map(str::to_owned),
             leaf: self.cursor.leaf().map(str::to_owned),
             aborted,
+            budget_exceeded: over,
             messages: activity.messages,
         });
         let _ = activity.outcome.send(Some(result));
@@ -344,6 +352,9 @@ impl Actor {
 
     /// Ends an activity that nothing was told about.
     pub(crate) fn end_quietly(&mut self) {
+        if let Some(over) = self.activity.as_mut().and_then(|activity| activity.spending.untold()) {
+            self.shared.hub.push(EventKind::BudgetExceeded { over });
+        }
         self.activity = None;
         self.shared.settle();
         self.shared.idle();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::agent::BudgetExceeded;
 use crate::message::{Message, Usage};
 use crate::permissions::PermissionDecision;
 use crate::providers::BlockEvent;
@@ -53,6 +54,8 @@ pub enum EventKind {
         name: Arc<str>,
         /// Arguments as the model gave them.
         args: Arc<Value>,
+        /// The call that made it; `None` for calls of the model.
+        parent: Option<Arc<str>>,
     },
     /// A running tool reports progress.
     ToolExecutionUpdate {
@@ -64,6 +67,8 @@ pub enum EventKind {
         args: Arc<Value>,
         /// The result so far; replaces the one before.
         partial: Arc<ToolResult>,
+        /// The call that made it; `None` for calls of the model.
+        parent: Option<Arc<str>>,
     },
     /// A tool call is over.
     ToolExecutionEnd {
@@ -77,6 +82,8 @@ pub enum EventKind {
         is_error: bool,
         /// Milliseconds it ran; `None` when it did not run.
         duration_ms: Option<u64>,
+        /// The call that made it; `None` for calls of the model.
+        parent: Option<Arc<str>>,
     },
     /// It was decided whether a tool call runs. Comes between its start and its end, and never where everything is
     /// allowed.
@@ -169,6 +176,18 @@ pub enum EventKind {
     },
     /// Retrying a request for a summary is over.
     SummarizationRetryFinished,
+    /// A limit of the session's budgets was reached: the request was not sent, or what ran was stopped. The run ends.
+    BudgetExceeded {
+        /// Which, and how far.
+        over: BudgetExceeded,
+    },
+    /// A shell run of the user printed something (see [`Session::run_bash`](super::Session::run_bash)).
+    BashExecutionUpdate {
+        /// The host's name for it.
+        id: Option<Arc<str>>,
+        /// The new part of its output, cleaned of control sequences.
+        delta: Arc<str>,
+    },
 }
 
 /// Why a compaction is made.
@@ -276,6 +295,8 @@ impl Event {
             EventKind::SummarizationRetryScheduled { .. } => "summarization_retry_scheduled",
             EventKind::SummarizationRetryAttemptStart { .. } => "summarization_retry_attempt_start",
             EventKind::SummarizationRetryFinished => "summarization_retry_finished",
+            EventKind::BudgetExceeded { .. } => "budget_exceeded",
+            EventKind::BashExecutionUpdate { .. } => "bash_execution_update",
         }
     }
 

@@ -82,16 +82,19 @@ pub(super) fn write(event: &Event) -> String {
         EventKind::MessageUpdate { usage, update } => {
             object.value("usage", &usage.to_value()).raw("assistantMessageEvent", &block(update))
         }
-        EventKind::ToolExecutionStart { id, name, args } => tool(object, id, name).value("args", args),
-        EventKind::ToolExecutionUpdate { id, name, args, partial } => {
-            tool(object, id, name).value("args", args).raw("partialResult", &result(partial))
+        EventKind::ToolExecutionStart { id, name, args, parent } => {
+            made_by(tool(object, id, name).value("args", args), parent)
         }
-        EventKind::ToolExecutionEnd { id, name, result: outcome, is_error, duration_ms } => {
+        EventKind::ToolExecutionUpdate { id, name, args, partial, parent } => {
+            made_by(tool(object, id, name).value("args", args).raw("partialResult", &result(partial)), parent)
+        }
+        EventKind::ToolExecutionEnd { id, name, result: outcome, is_error, duration_ms, parent } => {
             let object = tool(object, id, name).raw("result", &result(outcome)).flag("isError", *is_error);
-            match duration_ms {
+            let object = match duration_ms {
                 Some(time) => object.raw("durationMs", &time.to_string()),
                 None => object,
-            }
+            };
+            made_by(object, parent)
         }
         EventKind::PermissionDecision { decision } => permission(object, decision),
         EventKind::TurnEnd { message: response, tool_results } => {
@@ -121,6 +124,13 @@ pub(super) fn write(event: &Event) -> String {
             let object = object.flag("success", *success).raw("attempt", &attempt.to_string());
             object.optional("finalError", error.as_deref())
         }
+        EventKind::BudgetExceeded { over } => {
+            let number = |number: f64| json::to_string(&number);
+            let object = object.text("limit", over.limit.name());
+            let object = object.raw("used", &number(over.used)).raw("max", &number(over.max));
+            if over.price_unknown { object.flag("priceUnknown", true) } else { object }
+        }
+        EventKind::BashExecutionUpdate { id, delta } => object.optional("id", id.as_deref()).text("delta", delta),
         EventKind::SummarizationRetryAttemptStart { compaction } => match compaction {
             Some(reason) => object.text("source", "compaction").text("reason", reason.name()),
             None => object.text("source", "branchSummary"),
@@ -131,6 +141,10 @@ pub(super) fn write(event: &Event) -> String {
 
 fn tool(object: Object, id: &str, name: &str) -> Object {
     object.text("toolCallId", id).text("toolName", name)
+}
+
+fn made_by(object: Object, parent: &Option<Arc<str>>) -> Object {
+    object.optional("parentToolCallId", parent.as_deref())
 }
 
 fn permission(object: Object, decision: &PermissionDecision) -> Object {

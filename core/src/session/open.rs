@@ -7,7 +7,7 @@ use super::actor::Actor;
 use super::family::Family;
 use super::options::{Phase, SessionOptions, SessionState};
 use super::{Session, Shared};
-use crate::agent::{Projection, SystemState, ToolHook, Toolset};
+use crate::agent::{Budget, Projection, SystemState, ToolHook, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::permissions::Permissions;
@@ -36,6 +36,7 @@ pub(crate) struct Choices {
     pub(crate) custom_tools: Vec<Arc<dyn Tool>>,
     pub(crate) hooks: Vec<Arc<dyn ToolHook>>,
     pub(crate) permissions: Permissions,
+    pub(crate) budgets: Vec<Budget>,
     pub(crate) system_prompt: Option<String>,
     pub(crate) resources: ResourceOptions,
     /// What was read already, by the session this one is copied from.
@@ -55,6 +56,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         tools: options.tools.clone(),
         custom_tools: options.custom_tools.clone(),
         hooks: options.tool_hooks.clone(),
+        budgets: options.budgets.clone(),
         permissions: options.permissions.clone().unwrap_or_else(|| engine.options.permissions.clone()),
         system_prompt: options.system_prompt.clone(),
         resources: options.resources.clone(),

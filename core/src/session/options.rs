@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Session;
-use crate::agent::ToolHook;
+use crate::agent::{Budget, ToolHook};
 use crate::permissions::Permissions;
 use crate::resources::ResourceOptions;
 use crate::resources::settings::Settings;
@@ -47,6 +47,8 @@ pub struct SessionOptions {
     pub tool_hooks: Vec<Arc<dyn ToolHook>>,
     /// What its tool calls may do; `None` is the engine's choice, by default [`Preset::Ask`](crate::permissions::Preset).
     pub permissions: Option<Permissions>,
+    /// Limits of what it may spend; all of them hold. Sessions may share one; forks and clones do.
+    pub budgets: Vec<Budget>,
     /// Replaces the built-in system prompt (S300).
     pub system_prompt: Option<String>,
     /// What the session reads of its project and tells the model; by default nothing.
@@ -78,6 +80,7 @@ impl SessionOptions {
             custom_tools: Vec::new(),
             tool_hooks: Vec::new(),
             permissions: None,
+            budgets: Vec::new(),
             system_prompt: None,
             resources: ResourceOptions::default(),
             settings: None,
@@ -150,6 +153,12 @@ impl SessionOptions {
     /// Sets [`permissions`](Self::permissions).
     pub fn permissions(mut self, permissions: impl Into<Permissions>) -> Self {
         self.permissions = Some(permissions.into());
+        self
+    }
+
+    /// Adds one of the [`budgets`](Self::budgets).
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budgets.push(budget.clone());
         self
     }
 

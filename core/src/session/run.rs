@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::event::Event;
 use super::{Events, Session};
+use crate::agent::BudgetExceeded;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{Message, StopReason, Usage};
 
@@ -43,6 +44,8 @@ pub struct RunResult {
     pub leaf: Option<String>,
     /// An abort was asked for.
     pub aborted: bool,
+    /// The limit that stopped it, if one did. The session can go on when there is room again.
+    pub budget_exceeded: Option<BudgetExceeded>,
 }
 
 impl Run {

@@ -30,6 +30,7 @@ pub(crate) mod local;
 pub mod ls;
 mod ls_order;
 pub mod mutation_queue;
+pub(crate) mod nested;
 mod number;
 mod offsets;
 pub mod operations;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Operations;
 use super::image::ImageTarget;
+use super::nested::Caller;
 use super::validate::Checker;
 use crate::message::JsonObject;
 use crate::permissions::Effect;
@@ -144,6 +145,8 @@ pub struct ToolCall {
     pub cancel: CancellationToken,
     /// Where progress goes.
     pub progress: Progress,
+    /// Where calls of other tools go.
+    pub(crate) caller: Option<Caller>,
 }
 
 impl ToolCall {
@@ -160,6 +163,7 @@ impl ToolCall {
             session_variables: Vec::new(),
             cancel: CancellationToken::new(),
             progress: Progress { call: 0, sender: async_channel::bounded(1).0 },
+            caller: None,
         }
     }
 }

@@ -206,6 +206,12 @@ class NoModelError(Error):
     code = "no_model"
 
 
+class BudgetExceededError(Error):
+    """A request would break a limit of the session's budget; raise it to go on."""
+
+    code = "budget_exceeded"
+
+
 class ProviderFailedError(Error):
     """The model's service refused or broke off a request."""
 

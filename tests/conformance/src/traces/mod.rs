@@ -52,11 +52,6 @@ pub fn find(folder: &Path) -> Result<Vec<Case>, String> {
 /// Runs one trace.
 pub fn run(case: &Case, report: &mut Report) {
     let title = case.trace["title"].as_str().unwrap_or_default();
-    let needs = case.trace["scenario"]["needs"].as_array().map_or(&[][..], Vec::as_slice);
-    if needs.iter().any(|need| need == "nestedCalls") {
-        report.add(&case.name, title, Outcome::Skipped("a tool cannot call another tool"));
-        return;
-    }
     // A hang or a panic is a failure of this trace, not of the run.
     let (sender, receiver) = mpsc::channel();
     let trace = case.trace.clone();

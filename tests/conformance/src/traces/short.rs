@@ -46,7 +46,6 @@ pub(super) fn message(message: &Value, detail: u64) -> Value {
     if detail > 1 {
         let keys: &[&str] = match role {
             "assistant" => &["model", "thinkingLevel"],
-            "toolResult" => &["nestedCalls"],
             "bashExecution" => &["output", "exitCode", "cancelled", "truncated", "excludeFromContext"],
             _ => &[],
         };
@@ -54,6 +53,9 @@ pub(super) fn message(message: &Value, detail: u64) -> Value {
             if let Some(value) = message.get(*key) {
                 put(key, value.clone());
             }
+        }
+        if let Some(nested) = message.get("nestedCalls") {
+            put("nestedCalls", nested_calls(nested));
         }
         let thinks = |content: &Vec<Value>| content.iter().any(|block| block["type"] == "thinking");
         if role == "assistant" && message["content"].as_array().is_some_and(thinks) {
@@ -81,6 +83,19 @@ fn usage(usage: &Value) -> Value {
 }
 
 /// The content in words; uncut it also tells what was thought.
+fn nested_calls(record: &Value) -> Value {
+    let call = |call: &Value| {
+        let mut out = call.clone();
+        if let Some(object) = out.as_object_mut() {
+            let timed = object.remove("durationMs").is_some();
+            object.insert("hasDuration".to_owned(), timed.into());
+        }
+        out
+    };
+    let calls: Vec<Value> = record["calls"].as_array().into_iter().flatten().map(call).collect();
+    json!({"calls": calls, "complete": record["complete"]})
+}
+
 pub(super) fn text(content: &Value, cut: Option<usize>) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();
@@ -112,6 +127,12 @@ pub(super) fn event(event: &Value, detail: u64) -> Value {
     let list = |key: &str, pick: &str| -> Value {
         event[key].as_array().into_iter().flatten().map(|message| message[pick].clone()).collect()
     };
+    let by = |mut out: Value| {
+        if let Some(parent) = event.get("parentToolCallId") {
+            out["parentToolCallId"] = parent.clone();
+        }
+        out
+    };
     match name.as_str().unwrap_or_default() {
         "message_start" | "message_end" => json!({"type": name, "message": message(&event["message"], 1)}),
         "message_update" => json!({"type": name, "event": event["assistantMessageEvent"]["type"]}),
@@ -121,11 +142,13 @@ pub(super) fn event(event: &Value, detail: u64) -> Value {
             json!({"type": name, "messages": list("messages", "role"), "willRetry": event["willRetry"]})
         }
         "tool_execution_update" if detail > 1 => {
-            json!({"type": name, "toolCallId": event["toolCallId"], "text": result("partialResult")})
+            by(json!({"type": name, "toolCallId": event["toolCallId"], "text": result("partialResult")}))
         }
-        "tool_execution_update" => json!({"type": name, "toolCallId": event["toolCallId"]}),
-        "tool_execution_end" => json!({"type": name, "toolCallId": event["toolCallId"], "isError": event["isError"],
-            "text": result("result"), "hasDuration": event.get("durationMs").is_some()}),
+        "tool_execution_update" => by(json!({"type": name, "toolCallId": event["toolCallId"]})),
+        "tool_execution_end" => {
+            by(json!({"type": name, "toolCallId": event["toolCallId"], "isError": event["isError"],
+            "text": result("result"), "hasDuration": event.get("durationMs").is_some()}))
+        }
         "entry_appended" => {
             let mut out = json!({"type": name, "entry": event["entry"]["type"]});
             if event["entry"]["type"] == "context_edit" {

@@ -35,7 +35,7 @@ impl Tool for ScriptedTool {
 }
 
 async fn play(behaviour: Vec<Value>, call: ToolCall, gates: Gates, standing: Gates) -> Result<ToolResult, ToolError> {
-    let arguments = Value::Object(call.arguments.clone());
+    let mut arguments = Value::Object(call.arguments.clone());
     for step in behaviour {
         let word = |key: &str| step[key].as_str().unwrap_or_default();
         match word("do") {
@@ -52,6 +52,10 @@ async fn play(behaviour: Vec<Value>, call: ToolCall, gates: Gates, standing: Gat
                 call.cancel.cancelled().await;
             }
             "openGate" => gates.open(word("gate")),
+            "call" => {
+                let result = call.call_tool(word("tool"), step["arguments"].clone()).await;
+                arguments["=nested"] = super::short::text(&Value::Array(result.content), None).into();
+            }
             "throw" => return Err(ToolError::new(fill(word("message"), &arguments))),
             "reply" => return Ok(reply(&step, &arguments)),
             other => return Err(ToolError::new(format!("unknown behaviour {other}"))),
@@ -76,7 +80,14 @@ fn reply(step: &Value, arguments: &Value) -> ToolResult {
     }
 }
 
-/// `{NAME}` is an argument, `{*}` all of them.
+/// What the tool was given, without what it found out.
+fn given(arguments: &Value) -> String {
+    let mut given = arguments.clone();
+    given.as_object_mut().and_then(|given| given.remove("=nested"));
+    given.to_string()
+}
+
+/// `{NAME}` is an argument, `{*}` all of them, `{=nested}` the text of the last call of another tool.
 fn fill(text: &str, arguments: &Value) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, name, after)) = rest.split_once('{').and_then(|(before, tail)| {
@@ -85,7 +96,7 @@ fn fill(text: &str, arguments: &Value) -> String {
     }) {
         out.push_str(before);
         match (name, arguments.get(name)) {
-            ("*", _) => out.push_str(&arguments.to_string()),
+            ("*", _) => out.push_str(&given(arguments)),
             (_, Some(Value::String(text))) => out.push_str(text),
             (_, None | Some(Value::Null)) => {}
             (_, Some(value)) => out.push_str(&value.to_string()),
