@@ -100,6 +100,8 @@ enum branchline_status
   BRANCHLINE_STATUS_PROVIDER_FAILED = 42,
   /// There is no key for the model's provider, or none that may be used.
   BRANCHLINE_STATUS_NO_CREDENTIALS = 43,
+  /// A request would break a limit of the session's budget; raise it to go on.
+  BRANCHLINE_STATUS_BUDGET_EXCEEDED = 44,
   /// No tool with that name is known.
   BRANCHLINE_STATUS_UNKNOWN_TOOL = 50,
   /// A tool failed; the message is what it said.

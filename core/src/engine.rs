@@ -283,6 +283,9 @@ impl Engine {
         if options.location.agent_dir.is_none() {
             options.location.agent_dir.clone_from(&self.shared().options.agent_dir);
         }
+        if options.location.session_dir.is_none() {
+            options.location.session_dir = self.shared().options.settings.session_directory();
+        }
         let list = move || match cwd {
             Some(cwd) => tree::list(cwd, &options),
             None => tree::list_all(&options),

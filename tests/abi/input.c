@@ -70,7 +70,7 @@ static void layouts(void)
   AT(branchline_engine_options, worker_threads, 8);
   AT(branchline_engine_options, agent_dir, 16);
   AT(branchline_engine_options, default_model, 24);
-  CHECK(sizeof(branchline_session_options) == 120);
+  CHECK(sizeof(branchline_session_options) == 128);
   AT(branchline_session_options, cwd, 8);
   AT(branchline_session_options, session_dir, 16);
   AT(branchline_session_options, id, 24);

@@ -8,7 +8,7 @@ use branchline::message::{AssistantStart, Message};
 use branchline::providers::{BlockEvent, Model, Provider, Request, ResponseStream, StreamEvent};
 use branchline::resources::settings::Settings;
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
-use branchline::{Engine, EngineOptions, EventKind, PromptOptions, Session, SessionOptions, block_on};
+use branchline::{Engine, EngineOptions, EventKind, Permissions, PromptOptions, Session, SessionOptions, block_on};
 use serde_json::{Value, json};
 
 use crate::{Memory, Result, timed};
@@ -145,7 +145,9 @@ struct Host {
 impl Host {
     fn new(answers: Answers, persist: bool, file: Option<&str>) -> Result<Host> {
         let dir = tempfile::tempdir()?;
-        let engine = Engine::new(EngineOptions::default().agent_dir(dir.path().join("agent")))?;
+        let engine = Engine::new(
+            EngineOptions::default().agent_dir(dir.path().join("agent")).permissions(Permissions::allow()),
+        )?;
         engine.add_provider(Arc::new(Scripted { answers, asked: AtomicUsize::new(0) }));
         let settings = json!({"compaction": {"enabled": false}, "retry": {"enabled": false}});
         let calls = Arc::new(AtomicUsize::new(0));

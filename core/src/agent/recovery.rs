@@ -44,13 +44,25 @@ impl Actor {
         !self.aborted()
             && self.over_budget().is_none()
             && retry.enabled
+            && self.asked_pause().is_some()
             && u64::from(self.recovery.attempt) < retry.max_retries
             && is_retryable_response(response)
             && !is_context_overflow(response, window)
     }
 
+    pub(super) fn asked_for(&self) -> Duration {
+        self.recovery.pause
+    }
+
+    /// The pause the service asked for; `None` when it is longer than any wait of the settings, so that there is no
+    /// point in waiting (bug 90).
+    pub(crate) fn asked_pause(&self) -> Option<Duration> {
+        let longest = Duration::from_millis(self.settings().retry().max_agent_delay_ms);
+        Some(self.recovery.pause).filter(|pause| *pause <= longest)
+    }
+
     /// The service asked for a pause before the next request; zero if it did not.
-    pub(super) fn note_pause(&mut self, pause: Duration) {
+    pub(crate) fn note_pause(&mut self, pause: Duration) {
         self.recovery.pause = pause;
     }
 
@@ -103,9 +115,8 @@ impl Actor {
         let retry = self.settings().retry();
         self.recovery.attempt += 1;
         let attempt = self.recovery.attempt;
-        // A service that asks for more patience than the policy has gets it, up to the policy's longest wait.
-        let asked = self.recovery.pause.min(Duration::from_millis(retry.max_agent_delay_ms));
-        let delay = retry.delay(attempt).max(asked);
+        // A service that asks for more patience than the settings have gets it.
+        let delay = retry.delay(attempt).max(self.asked_pause().unwrap_or_default());
         let wait = RetryWait {
             attempt,
             max_attempts: retry.max_retries,

@@ -8,7 +8,7 @@ use futures::{FutureExt, StreamExt};
 
 use super::partial::Partial;
 use super::{Broken, grace_over};
-use crate::message::{AssistantStart, Message, Usage};
+use crate::message::{AssistantStart, Message, StopReason, Usage};
 use crate::providers::{Purpose, Request, ResponseStream, StreamEvent};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
@@ -50,6 +50,13 @@ impl Actor {
         if message.get("durationMs").is_none() {
             message.set("durationMs", u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
         }
+        if message.stop_reason() == Some(StopReason::Error) && self.asked_pause().is_none() {
+            let error = message.get_str("errorMessage").unwrap_or_default();
+            let seconds = self.asked_for().as_secs_f64().ceil();
+            let text =
+                format!("{error} (the service asks for a wait of {seconds} seconds, longer than retries may wait)");
+            message.set("errorMessage", text);
+        }
         message.set("thinkingLevel", level);
         let message = Arc::new(message);
         if !announced {
@@ -65,8 +72,10 @@ impl Actor {
         let spent = self.reserve(&request);
         let spent = spent.map_err(|over| crate::Error::new(crate::ErrorCode::BudgetExceeded, over.to_string()))?;
         let mut stream = self.open_stream(request)?;
+        self.note_pause(Duration::ZERO);
         loop {
             match self.next_step(&mut stream).await {
+                Step::Event(Some(StreamEvent::RetryAfter(pause))) => self.note_pause(pause),
                 Step::Event(Some(StreamEvent::Done(message))) => {
                     spent.settle(message.usage().as_ref());
                     return Ok(message);

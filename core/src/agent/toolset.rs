@@ -30,10 +30,22 @@ impl Toolset {
         tools
     }
 
-    /// Every tool is active but the built-in ones that must be asked for.
-    pub(crate) fn all(registered: Vec<Arc<dyn Tool>>) -> Toolset {
-        let wanted = |tool: &&Arc<dyn Tool>| !tools::ON_REQUEST.contains(&tool.definition().name.as_str());
-        let active = registered.iter().filter(wanted).cloned().collect();
+    /// The built-in tools of the settings are active (S281), in their order, then every tool of the host. Names of no
+    /// tool are passed over.
+    pub(crate) fn usual(registered: Vec<Arc<dyn Tool>>, defaults: &[String]) -> Toolset {
+        let mut active: Vec<Arc<dyn Tool>> = Vec::new();
+        let find = |name: &String| registered.iter().find(|tool| tool.definition().name == *name);
+        for tool in defaults.iter().filter_map(find) {
+            if !active.iter().any(|known| known.definition().name == tool.definition().name) {
+                active.push(tool.clone());
+            }
+        }
+        let builtin = tools::builtin_names();
+        let own = |tool: &&Arc<dyn Tool>| {
+            let name = tool.definition().name.as_str();
+            !builtin.contains(&name) && !defaults.iter().any(|default| default == name)
+        };
+        active.extend(registered.iter().filter(own).cloned());
         Toolset::new(registered, active)
     }
 

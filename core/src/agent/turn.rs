@@ -12,6 +12,10 @@ use crate::system::clock::now_ms;
 use crate::tree::Durability;
 use tokio::sync::oneshot;
 
+/// Responses in a row that are cut off at the output limit before their calls could run. A model that does it again and
+/// again would go on for ever (bug 86).
+const MOST_CUT_OFF: usize = 5;
+
 impl Actor {
     /// A prompt on an idle session: accepts it, then runs until the session has settled.
     pub(crate) async fn prompt(
@@ -98,6 +102,7 @@ impl Actor {
                 next = self.pending.drain_follow_up();
             }
         }
+        let mut cut_off = 0;
         loop {
             self.emit(EventKind::TurnStart).await;
             self.announce_system().await?;
@@ -114,7 +119,8 @@ impl Actor {
             }
             // After an abort nothing queued is taken; open calls still get the aborted response that closes the run.
             next = if self.aborted() { Vec::new() } else { self.pending.drain_steering() };
-            if !batch.more && next.is_empty() {
+            cut_off = if response.stop_reason() == Some(StopReason::Length) { cut_off + 1 } else { 0 };
+            if (!batch.more || cut_off >= MOST_CUT_OFF) && next.is_empty() {
                 if !self.aborted() {
                     next = self.pending.drain_follow_up();
                 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::tree::location;
 
 /// Settings that are lists of places.
 const RESOURCE_LISTS: [&str; 4] = ["skills", "prompts", "packages", "extensions"];
@@ -249,6 +250,16 @@ impl Settings {
     /// `sessionDir`.
     pub fn session_dir(&self) -> Option<&str> {
         self.str(&["sessionDir"])
+    }
+
+    /// `sessionDir` as the place it names (S38): `~` is the home directory. `None` when it is not set, or when the
+    /// environment names another, which is stronger.
+    pub fn session_directory(&self) -> Option<PathBuf> {
+        if location::session_dir_override().is_some() {
+            return None;
+        }
+        let given = self.session_dir().filter(|given| !given.is_empty())?;
+        Some(location::resolve(&location::expand_home(Path::new(given))))
     }
 
     fn queue_mode(&self, key: &str) -> QueueMode {

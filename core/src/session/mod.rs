@@ -31,6 +31,7 @@ mod pending;
 mod queue;
 mod replace;
 mod run;
+mod run_bash;
 pub mod serialise;
 #[expect(clippy::module_inception, reason = "the handle, named as the design names it")]
 mod session;
@@ -52,6 +53,7 @@ pub use options::{
 };
 pub use replace::{NewSessionOptions, SwitchOptions};
 pub use run::{Run, RunResult};
+pub use run_bash::RunBashOptions;
 pub use session::Session;
 pub use sibling::{BranchOptions, BranchPoint};
 

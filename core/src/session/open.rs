@@ -46,7 +46,7 @@ pub(crate) struct Choices {
     pub(crate) read_only: bool,
 }
 
-pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: SessionOptions) -> Result<Session> {
+pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, mut options: SessionOptions) -> Result<Session> {
     options.resources.check()?;
     let choices = Choices {
         name: options.name.clone(),
@@ -65,6 +65,7 @@ pub(crate) async fn start(engine: &Arc<EngineShared>, source: Source, options: S
         durability: options.durability,
         read_only: options.read_only,
     };
+    options.session_dir = options.session_dir.or_else(|| choices.settings.session_directory());
     let agent_dir = engine.options.agent_dir.clone();
     let tree = engine.blocking(move || make_tree(source, options, agent_dir)).await?;
     launch(engine, tree, choices).await
@@ -180,7 +181,7 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
     let tools = match &choices.tools {
         Some(names) => Toolset::chosen(registered, names)?,
         None => {
-            let mut tools = Toolset::all(registered);
+            let mut tools = Toolset::usual(registered, &choices.settings.default_tools());
             if let Some(declared) = declared_tools(&tree, cursor.leaf())? {
                 let (names, mentioned) = declared.tool_names();
                 tools.restore(&names, mentioned);

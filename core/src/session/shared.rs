@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) origin: Option<Origin>,
     /// `None` once the session is over.
     family: Mutex<Option<Arc<Family>>>,
+    /// Ends the user's commands; replaced when it has fired.
+    bash: Mutex<CancellationToken>,
     /// Judges the tool calls of this session.
     pub(crate) gate: Gate,
     status: Mutex<Status>,
@@ -78,6 +80,7 @@ impl Shared {
         let gate = Gate::new(choices.permissions.clone(), tree.cwd());
         Shared {
             gate,
+            bash: Mutex::default(),
             cwd: tree.cwd().to_path_buf(),
             hub: Hub::new(id.clone(), state.sibling),
             id,
@@ -90,6 +93,21 @@ impl Shared {
             status: Mutex::new(Status { state, activity: None, step: None }),
             phase: watch::Sender::new(phase),
         }
+    }
+
+    /// What ends a command of the user that is about to begin.
+    pub(crate) fn bash_token(&self) -> CancellationToken {
+        let all = self.bash.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let token = all.child_token();
+        if self.close.is_cancelled() {
+            token.cancel();
+        }
+        token
+    }
+
+    /// Ends the user's commands.
+    pub(crate) fn abort_bash(&self) {
+        std::mem::take(&mut *self.bash.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
     }
 
     /// What the host chose when the session was made.
@@ -169,6 +187,7 @@ impl Shared {
     /// The actor is gone; if it was the last one over its file, that is free for others. The tree can still be read.
     pub(crate) fn closed(&self) {
         self.close.cancel();
+        self.abort_bash();
         drop(self.family.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut status = self.status();
         status.state.phase = Phase::Closed;

@@ -187,7 +187,7 @@ fn prepare(
     let tools = match (&options.tools, &footing.tools) {
         (Some(names), _) => Toolset::chosen(registered, names)?,
         (None, Some(declared)) => {
-            let mut tools = Toolset::all(registered);
+            let mut tools = Toolset::usual(registered, &choices.settings.default_tools());
             let (names, mentioned) = declared.tool_names();
             tools.restore(&names, mentioned);
             tools

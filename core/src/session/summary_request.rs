@@ -10,7 +10,7 @@ use super::event::{CompactionReason, EventKind, RetryWait};
 use crate::agent::classify::is_retryable_response;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{Message, StopReason, SystemMessage};
-use crate::providers::{Purpose, Request};
+use crate::providers::{CacheRetention, Purpose, Request};
 use crate::system::clock::now_ms;
 
 const SYSTEM: &str = "You write handover notes. You get a conversation between a person and a coding agent and write \
@@ -91,12 +91,15 @@ impl Actor {
     ) -> Result<(String, Option<Value>)> {
         let system = SystemMessage { content: SYSTEM.to_owned(), timestamp: now_ms(), ..SystemMessage::default() };
         let messages = vec![Arc::new(system.message()), Arc::new(Message::user(text, Vec::new(), now_ms()))];
+        let mut request = self.request()?;
+        // Nothing like it is sent again (S181).
+        Arc::make_mut(&mut request.options).cache_retention = CacheRetention::None;
         let request = Request {
             messages: Arc::new(messages),
             tools: Arc::new(Vec::new()),
             session_id: uuid::Uuid::now_v7().to_string(),
             purpose: Purpose::Summary,
-            ..self.request()?
+            ..request
         };
         let retry = self.settings().retry();
         let mut attempt = 0;
@@ -106,12 +109,14 @@ impl Actor {
             }
             let response = self.ask(request.clone()).await;
             let error = match &response {
-                Ok(response) if retry.enabled && is_retryable_response(response) => response.get_str("errorMessage"),
+                Ok(response) if retry.enabled && self.asked_pause().is_some() && is_retryable_response(response) => {
+                    response.get_str("errorMessage")
+                }
                 _ => None,
             };
             let Some(error) = error.filter(|_| u64::from(attempt) < retry.max_retries) else { break response };
             attempt += 1;
-            let delay = retry.delay(attempt);
+            let delay = retry.delay(attempt).max(self.asked_pause().unwrap_or_default());
             let wait = RetryWait {
                 attempt,
                 max_attempts: retry.max_retries,

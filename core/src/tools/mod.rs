@@ -77,8 +77,11 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-/// Built-in tools that a session has when it asks for them by name, and not otherwise (T1): what they do `bash` does too.
-pub(crate) const ON_REQUEST: [&str; 4] = ["grep", "find", "ls", "powershell"];
+/// The names of all built-in tools, those of other systems too. Which of them a session has by itself the settings say
+/// (T1, S281); tools of the host it has in any case.
+pub(crate) fn builtin_names() -> [&'static str; 8] {
+    ["read", "bash", "edit", "write", "grep", "find", "ls", "powershell"]
+}
 
 /// Runs blocking work of a tool beside the worker threads.
 async fn blocking<T: Send + 'static>(

@@ -25,7 +25,7 @@ mod kind;
 mod labels;
 mod lines;
 mod list;
-mod location;
+pub(crate) mod location;
 mod log;
 mod migrate;
 mod new_entry;

@@ -11,7 +11,7 @@ use branchline::message::{Message, Role};
 use branchline::providers::{BlockEvent, Model, Provider, Purpose, Request, ResponseStream, StreamEvent};
 use branchline::resources::settings::Settings;
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
-use branchline::{Engine, EngineOptions, PromptOptions, RunResult, Session, SessionOptions, block_on};
+use branchline::{Engine, EngineOptions, Permissions, PromptOptions, RunResult, Session, SessionOptions, block_on};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ impl Setup {
     fn with(model: Many) -> Setup {
         let dir = tempfile::tempdir().unwrap();
         let options = EngineOptions::default().agent_dir(dir.path().join("agent")).worker_threads(2);
-        let engine = Engine::new(options).unwrap();
+        let engine = Engine::new(options.permissions(Permissions::allow())).unwrap();
         let model = Arc::new(model);
         engine.add_provider(model.clone());
         Setup { dir, engine, model }
