@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::providers;
 use crate::permissions::Permissions;
+use crate::providers;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
     Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
