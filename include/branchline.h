@@ -1404,9 +1404,10 @@ branchline_status branchline_session_append_custom_message(branchline_session *s
                                                            branchline_error **error);
 
 /// Makes a tool of the host's. `definition_json` is `{"name","description","parameters"?,"executionMode"?,"snippet"?,
-/// "guidelines"?}`: `parameters` is the JSON schema of an object; `executionMode` is "parallel" (the default) or
+/// "guidelines"?,"effect"?,"pathArguments"?}`: `parameters` is the JSON schema of an object; `executionMode` is "parallel" (the default) or
 /// "sequential", which makes a model's calls run one after the other when this tool is among them; `snippet` and
-/// `guidelines` go to the system prompt.
+/// `guidelines` go to the system prompt. Permissions go by `effect`, "read", "write" or "execute" (anything, the
+/// default), and look at where the arguments named in `pathArguments` lead.
 ///
 /// Ownership: borrows `engine`, `definition_json` and `callbacks`, whose content is copied; `user_data` is the library's
 /// until `destroy`. `out_tool` is yours: free it with branchline_tool_free.

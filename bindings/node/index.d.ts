@@ -650,6 +650,10 @@ export interface ToolOptions<Args = any> {
   /** Lines for the rules of the system prompt. */
   guidelines?: string[]
   constrainedSampling?: unknown
+  /** What calls do, at most; what permissions go by. `execute`, the default, is anything. */
+  effect?: 'read' | 'write' | 'execute'
+  /** Names of arguments that are paths: permissions look at where they lead. */
+  pathArguments?: string[]
   /** Runs a call. What it throws, or rejects with, is a failed call with that message. */
   execute(args: Args, context: ToolContext): ToolAnswer | Promise<ToolAnswer>
 }
@@ -664,6 +668,8 @@ export declare class Tool<Args = any> implements ToolOptions<Args> {
   readonly snippet?: string
   readonly guidelines?: string[]
   readonly constrainedSampling?: unknown
+  readonly effect?: 'read' | 'write' | 'execute'
+  readonly pathArguments?: string[]
   readonly execute: (args: Args, context: ToolContext) => ToolAnswer | Promise<ToolAnswer>
 }
 

@@ -270,6 +270,7 @@ static branchline_session *session_with(branchline_engine *engine, branchline_to
   options.tool_count = 1;
   options.custom_tools = &tool;
   options.custom_tool_count = tool != NULL;
+  options.permissions = "allow";
   CHECK_OK(branchline_session_create(engine, &options, &session, &error));
   return session;
 }

@@ -3,7 +3,7 @@ const { AsyncLocalStorage } = require('node:async_hooks')
 const { bridge, call, ask } = require('./native.cjs')
 const { BranchlineError, text, json } = require('./errors.cjs')
 
-const KEYS = ['name', 'description', 'parameters', 'executionMode', 'snippet', 'guidelines', 'constrainedSampling', 'execute']
+const KEYS = ['name', 'description', 'parameters', 'executionMode', 'snippet', 'guidelines', 'constrainedSampling', 'effect', 'pathArguments', 'execute']
 
 function invalid(message) {
   return new BranchlineError(message, { code: 'invalid_argument' })

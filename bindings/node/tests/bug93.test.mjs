@@ -26,7 +26,7 @@ const prelude = `
       return 'worked'
     },
   })
-  const make = (model = 'test') => Session.create({ engine, inMemory: true, tools: [work], model: 'scripted/' + model })
+  const make = (model = 'test') => Session.create({ engine, inMemory: true, permissions: 'allow', tools: [work], model: 'scripted/' + model })
   const texts = (run) => run.messages.filter((m) => m.role === 'toolResult').map((m) => m.content[0].text).join()
 `
 
@@ -108,7 +108,7 @@ test('bug 93: sessions with tools are garbage when nobody knows them, also those
     async function leave() {
       let session
       const own = tool({ name: 'work', execute: () => session.id })
-      session = await Session.create({ engine, inMemory: true, tools: [own], model: 'scripted/test' })
+      session = await Session.create({ engine, inMemory: true, permissions: 'allow', tools: [own], model: 'scripted/test' })
       alive++
       collector.register(session)
       await session.run('x')
@@ -142,7 +142,7 @@ const busy = `
       return 'worked'
     },
   })
-  Session.create({ engine, inMemory: true, tools: [work], model: 'scripted/test' }).then((session) => session.run('x'))
+  Session.create({ engine, inMemory: true, permissions: 'allow', tools: [work], model: 'scripted/test' }).then((session) => session.run('x'))
   const toolbox = new Toolbox({ engine, tools: [work] })
   const forever = async () => { for (;;) await toolbox.call('work', {}, { onProgress() {} }) }
   forever()

@@ -31,7 +31,7 @@ function toolbox(test, options) {
 /** A session that calls a tool once and then says something. */
 async function session(test, own, ...replies) {
   const made = engine(test, { replies: [...replies, says('done')], atEnd: 'repeatLast' })
-  const session = await Session.create({ engine: made, inMemory: true, model: 'scripted/test', tools: own })
+  const session = await Session.create({ engine: made, inMemory: true, permissions: 'allow', model: 'scripted/test', tools: own })
   return Object.assign(session, { engine: made })
 }
 
@@ -181,7 +181,7 @@ test('tools of an engine', async (t) => {
   const made = engine(t, { replies: [calls('weather', { city: 'Oslo' }), says('ok')] })
   made.addTool(weather)
   assert.equal((await new Toolbox({ engine: made }).call(weather, { city: 'Kyiv' })).text, 'sunny in Kyiv')
-  const s = await made.createSession({ inMemory: true, model: 'scripted/test' })
+  const s = await made.createSession({ inMemory: true, permissions: 'allow', model: 'scripted/test' })
   assert.deepEqual(texts(await s.run('x')), ['sunny in Oslo'])
 })
 

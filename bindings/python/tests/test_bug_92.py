@@ -86,7 +86,7 @@ def test_bug_92_inside_asyncio(engine, work, scripted):
             return "slept"
 
         engine.add_scripted_model("n", [call("nap", {}), say("ok")])
-        session = await aio.Session.create(work, engine=engine, model="scripted/n", tools=[nap], in_memory=True)
+        session = await aio.Session.create(work, engine=engine, model="scripted/n", tools=[nap], in_memory=True, permissions="allow")
         return session.sync.run("x")
 
     assert asyncio.run(main()).text == "ok"
@@ -193,7 +193,7 @@ def model(engine, *arguments):
     replies = [{"content": [{**call, "arguments": {"how": how}}]} for how in arguments]
     replies.append({"content": [{"type": "text", "text": "ok"}]})
     engine.add_scripted_model("m", {"replies": replies, "atEnd": "repeatLast"})
-    return engine.create_session(".", model="scripted/m", tools=[work], in_memory=True)
+    return engine.create_session(".", model="scripted/m", tools=[work], in_memory=True, permissions="allow")
 engine = bl.Engine()
 """
 

@@ -329,7 +329,7 @@ def test_of_an_engine(engine, work):
     engine.add_tool(weather)
     assert bl.Toolbox(work, engine=engine).call(weather, city="Oslo").text == "Oslo: 21 c"
     engine.add_scripted_model("w", [call("weather", {"city": "Kyiv"}), say("ok")])
-    session = engine.create_session(work, model="scripted/w", in_memory=True)
+    session = engine.create_session(work, model="scripted/w", in_memory=True, permissions="allow")
     assert "weather" in session.state.tools
     assert text_of_result(session.run("x")) == "Kyiv: 21 c"
 
@@ -369,7 +369,7 @@ def test_coroutines_run_in_the_loop_of_the_session(engine, work):
         tools = aio.Toolbox(work, engine=engine, tools=[where])
         assert (await tools.call(where)).structured is True
         engine.add_scripted_model("a", [call("where", {}), say("ok")])
-        session = await aio.Session.create(work, engine=engine, model="scripted/a", tools=[where], in_memory=True)
+        session = await aio.Session.create(work, engine=engine, model="scripted/a", tools=[where], in_memory=True, permissions="allow")
         assert text_of_result(await session.run("x")) == "true"
 
     asyncio.run(main())
@@ -434,7 +434,7 @@ def test_tools_go_with_what_uses_them(engine, work):
         return hold
 
     engine.add_scripted_model("h", [call("hold", {}), say("ok")])
-    session = engine.create_session(work, model="scripted/h", tools=[make(state)], in_memory=True)
+    session = engine.create_session(work, model="scripted/h", tools=[make(state)], in_memory=True, permissions="allow")
     # The session is known to the tool: a ring that only the garbage collector can undo.
     state.session = session
     run = session.prompt("x")

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::permissions::Effect;
 use crate::tools::validate::Checker;
 use crate::tools::{ExecutionMode, ToolDefinition};
 
@@ -23,6 +24,9 @@ struct Given {
     #[serde(default)]
     guidelines: Vec<String>,
     constrained_sampling: Option<Value>,
+    effect: Option<String>,
+    #[serde(default)]
+    path_arguments: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -34,8 +38,9 @@ enum Mode {
 }
 
 impl ToolDefinition {
-    /// Reads `{name, description, parameters?, executionMode?, snippet?, guidelines?, constrainedSampling?}`, the form in
-    /// which hosts of other languages define a tool. Without `parameters` it takes none.
+    /// Reads `{name, description, parameters?, executionMode?, snippet?, guidelines?, constrainedSampling?, effect?,
+    /// pathArguments?}`, the form in which hosts of other languages define a tool. Without `parameters` it takes none,
+    /// without an `effect` it may do anything.
     ///
     /// Errors: `invalid_argument` with what is wrong.
     pub fn from_host_value(value: Value) -> Result<ToolDefinition> {
@@ -60,6 +65,11 @@ impl ToolDefinition {
         definition.snippet = given.snippet;
         definition.guidelines = given.guidelines;
         definition.constrained_sampling = given.constrained_sampling;
+        if let Some(name) = given.effect {
+            let text = format!("bad tool {:?}: an effect is read, write or execute, not {name:?}", definition.name);
+            definition.effect = Effect::from_name(&name).ok_or_else(|| invalid(text))?;
+        }
+        definition.path_arguments = given.path_arguments;
         Ok(definition)
     }
 
@@ -75,6 +85,12 @@ impl ToolDefinition {
             }
             if !self.guidelines.is_empty() {
                 object.insert("guidelines".to_owned(), self.guidelines.clone().into());
+            }
+            if self.effect != Effect::Execute {
+                object.insert("effect".to_owned(), self.effect.name().into());
+            }
+            if !self.path_arguments.is_empty() {
+                object.insert("pathArguments".to_owned(), self.path_arguments.clone().into());
             }
         }
         value

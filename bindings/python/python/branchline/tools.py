@@ -105,6 +105,8 @@ class Tool:
         sequential: bool = False,
         snippet: Optional[str] = None,
         guidelines: Sequence[str] = (),
+        effect: str = "execute",
+        path_arguments: Sequence[str] = (),
     ) -> None:
         """As ``tool``."""
         functools.update_wrapper(self, function, updated=())
@@ -125,6 +127,10 @@ class Tool:
             self._more["snippet"] = snippet
         if guidelines:
             self._more["guidelines"] = list(guidelines)
+        if effect != "execute":
+            self._more["effect"] = effect
+        if path_arguments:
+            self._more["pathArguments"] = list(path_arguments)
 
     @property
     def definition(self) -> JsonObject:
@@ -175,6 +181,8 @@ def tool(
     sequential: bool = False,
     snippet: Optional[str] = None,
     guidelines: Sequence[str] = (),
+    effect: str = "execute",
+    path_arguments: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(function: Optional[Callable[..., Any]] = None, /, **options: Any) -> Any:
     """Makes a tool of a function, sync or async. ``@tool`` or ``@tool(name=…, sequential=True)``.
@@ -183,7 +191,8 @@ def tool(function: Optional[Callable[..., Any]] = None, /, **options: Any) -> An
     dataclasses, enums), descriptions of parameters from lines ``name: text`` of the docstring or from
     ``Annotated[int, "text"]``, everything else of the docstring is the description. ``parameters`` gives the schema
     yourself. ``sequential``: a model's calls run one after the other when this tool is among them. ``snippet`` and
-    ``guidelines`` go to the system prompt.
+    ``guidelines`` go to the system prompt. Permissions go by ``effect``, ``read``, ``write`` or ``execute`` (anything), and
+    look at where the arguments named in ``path_arguments`` lead.
 
     The function returns a text, a dictionary or other plain data (which the model gets as JSON), a list of blocks, or a
     ``ToolResult``. What it raises is a failed call with the exception's message. A parameter annotated ``ToolContext``
