@@ -164,7 +164,8 @@ fn a_session_calls_it_and_stores_what_it_said() {
     ]);
     let script = branchline::providers::scripted::Script::from_json(&script.to_string()).unwrap();
     engine.add_scripted_model("w", script).unwrap();
-    let mut options = SessionOptions::new(".").in_memory(true).model("scripted/w");
+    let mut options =
+        SessionOptions::new(".").permissions(branchline::Permissions::allow()).in_memory(true).model("scripted/w");
     options.tools = Some(vec!["weather".to_owned()]);
     options.custom_tools = vec![tool];
     let session = block_on(engine.create_session(options)).unwrap();

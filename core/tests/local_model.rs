@@ -113,7 +113,7 @@ fn session(dir: &Path, model: Model, change: impl FnOnce(SessionOptions) -> Sess
     engine.add_model(model).expect("a model");
     let options = SessionOptions::new(dir).session_dir(dir.join("sessions")).model(name).tools(Vec::<String>::new());
     // A short prompt: such a model reads thirty tokens a second.
-    let options = options.system_prompt("You are a helpful assistant.");
+    let options = options.system_prompt("You are a helpful assistant.").permissions(branchline::Permissions::allow());
     let session = block_on(engine.create_session(change(options))).expect("a session");
     (engine, session)
 }

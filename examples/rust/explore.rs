@@ -15,7 +15,8 @@ fn main() -> branchline::Result<()> {
 async fn run() -> branchline::Result<()> {
     let dir = std::env::temp_dir().join(format!("branchline-explore-{}", std::process::id()));
     let engine = Engine::new(EngineOptions::default())?;
-    let options = SessionOptions::new(".").session_dir(&dir).model("scripted/demo");
+    let options =
+        SessionOptions::new(".").session_dir(&dir).model("scripted/demo").permissions(branchline::Permissions::allow());
     let session = engine.create_session(options).await?;
     session.prompt("What is in this folder?", PromptOptions::default()).await?.result().await?;
 
