@@ -6,8 +6,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::message::Usage;
 use crate::providers::{Model, Purpose};
 
@@ -70,8 +68,7 @@ impl BudgetLimits {
 }
 
 /// What was spent so far.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct BudgetUse {
     /// Requests sent.
@@ -85,7 +82,6 @@ pub struct BudgetUse {
     /// Requests whose price nobody knows.
     pub unpriced_requests: u64,
     /// Time during which a session ran.
-    #[serde(skip)]
     pub wall_time: Duration,
 }
 

@@ -4,6 +4,7 @@
 //! sees, kept up to date message by message so that a turn costs what is new in it and not what went before.
 
 mod budget;
+mod budget_form;
 pub mod classify;
 mod gauge;
 mod hooks;

@@ -7,12 +7,15 @@
 //!
 //! * [`request`]: the question, its answer, the queue.
 //! * [`tool`]: tools that a host written in another language provides.
+//! * [`permission`]: permission questions that such a host decides.
 //! * [`definition`], [`result`]: their JSON forms, which are the same in all languages.
 
 mod definition;
+mod permission;
 mod request;
 mod result;
 mod tool;
 
+pub use permission::HostPermissions;
 pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
 pub use tool::HostTool;

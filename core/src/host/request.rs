@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::permissions::PermissionAnswer;
 use crate::tools::{Progress, ToolResult};
 
 /// What a question is about. New kinds are added: refuse what you do not know with [`Request::fail`].
@@ -17,6 +18,8 @@ use crate::tools::{Progress, ToolResult};
 pub enum RequestKind {
     /// Run a tool of the host's.
     Tool,
+    /// May this call of a tool run?
+    Permission,
 }
 
 impl RequestKind {
@@ -24,6 +27,7 @@ impl RequestKind {
     pub fn name(self) -> &'static str {
         match self {
             RequestKind::Tool => "tool",
+            RequestKind::Permission => "permission",
         }
     }
 }
@@ -43,12 +47,14 @@ pub(crate) struct Question {
 /// What a host may answer, by [`RequestKind`].
 pub(crate) enum Answer {
     Tool(ToolResult),
+    Permission(PermissionAnswer),
 }
 
 impl Answer {
     fn read(kind: RequestKind, value: Value) -> std::result::Result<Answer, String> {
         match kind {
             RequestKind::Tool => ToolResult::from_host_value(value).map(Answer::Tool),
+            RequestKind::Permission => PermissionAnswer::from_host_value(value).map(Answer::Permission),
         }
     }
 }
@@ -216,7 +222,8 @@ impl Request {
         &self.question.cwd
     }
 
-    /// The arguments of the call: an object that fits the tool's schema.
+    /// The arguments of the call: an object that fits the tool's schema. Of a permission question all that is to be
+    /// decided on, see [`HostPermissions`](super::HostPermissions).
     pub fn arguments(&self) -> &Value {
         &self.question.arguments
     }
@@ -236,13 +243,17 @@ impl Request {
     ///
     /// Errors: `invalid_argument` when the value is no result.
     pub fn progress(&self, value: Value) -> Result<bool> {
-        let Answer::Tool(partial) = Answer::read(self.kind(), value).map_err(invalid)?;
+        if self.kind() != RequestKind::Tool {
+            return Err(invalid("only the work of a tool has progress".to_owned()));
+        }
+        let partial = ToolResult::from_host_value(value).map_err(invalid)?;
         let open = !self.is_cancelled() && self.reply().is_some();
         Ok(open && self.question.progress.as_ref().is_some_and(|progress| progress.offer(partial)))
     }
 
     /// Answers. For a tool: a text, a list of content blocks, `{content, details?, structuredContent?, isError?,
-    /// terminate?}`, or any other value, which the model gets as JSON.
+    /// terminate?}`, or any other value, which the model gets as JSON. For a permission see
+    /// [`HostPermissions`](super::HostPermissions).
     ///
     /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
     /// `cancelled` when the answer is not wanted any more.

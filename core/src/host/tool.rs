@@ -44,12 +44,17 @@ impl Tool for HostTool {
         };
         Box::pin(async move {
             let answer = asker.ask(question, call.cancel).await;
-            answer.map(|Answer::Tool(result)| result).map_err(|reason| match reason {
-                NoAnswer::Failed(message) => ToolError::new(message),
-                NoAnswer::Cancelled => ToolError::aborted(),
-                NoAnswer::Dropped => ToolError::new("The program that provides this tool gave no answer."),
-                NoAnswer::Closed => ToolError::new("The program that provides this tool takes no more calls."),
-            })
+            match answer {
+                Ok(Answer::Tool(result)) => Ok(result),
+                Err(NoAnswer::Failed(message)) => Err(ToolError::new(message)),
+                Err(NoAnswer::Cancelled) => Err(ToolError::aborted()),
+                Ok(Answer::Permission(_)) | Err(NoAnswer::Dropped) => {
+                    Err(ToolError::new("The program that provides this tool gave no answer."))
+                }
+                Err(NoAnswer::Closed) => {
+                    Err(ToolError::new("The program that provides this tool takes no more calls."))
+                }
+            }
         })
     }
 }

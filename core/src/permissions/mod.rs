@@ -17,6 +17,7 @@ mod effect;
 mod fence;
 mod fence_look;
 mod fenced_files;
+mod form;
 mod gate;
 mod grants;
 mod handler;
