@@ -192,6 +192,8 @@ enum branchline_request_kind
   BRANCHLINE_REQUEST_NONE = 0,
   /// Run a tool. The answer is its result.
   BRANCHLINE_REQUEST_TOOL = 1,
+  /// May this call of a tool run? See branchline_permissions_new.
+  BRANCHLINE_REQUEST_PERMISSION = 2,
   /// Something this header has no number for.
   BRANCHLINE_REQUEST_OTHER = 1000,
 };
@@ -202,6 +204,9 @@ typedef enum branchline_request_kind branchline_request_kind;
 typedef uint32_t branchline_request_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
+
+/// Limits, and what was spent of them. Several sessions may share one.
+typedef struct branchline_budget branchline_budget;
 
 /// A tool call under way, or over.
 typedef struct branchline_call branchline_call;
@@ -222,12 +227,15 @@ typedef struct branchline_events branchline_events;
 /// Several prompts that are being tried at once. Freeing it aborts what still runs.
 typedef struct branchline_exploration branchline_exploration;
 
+/// A policy for the tool calls of sessions and toolboxes.
+typedef struct branchline_permissions branchline_permissions;
+
 /// A question to the host: run this tool. It is answered once, from any thread, inside the callback that brought it or
 /// any time later, and freed once. Freed without an answer, what it is about fails. The accessors never fail: for what is
 /// no live request they give 0, false or NULL.
 typedef struct branchline_request branchline_request;
 
-/// A queue of questions to the host, for any number of tools.
+/// A queue of questions to the host, for any number of tools and policies.
 typedef struct branchline_requests branchline_requests;
 
 /// A live session: one cursor over one session tree, with its model, tools, queues and agent loop.
@@ -312,6 +320,13 @@ typedef struct {
   /// What tool calls may do: "read-only", "ask", "workspace" or "allow". NULL is "ask": reading below the working
   /// directory is allowed, and everything else is denied as long as nobody answers questions.
   const char *permissions;
+  /// A policy with rules and questions, in the place of `permissions`, or NULL. It is borrowed; the session keeps what
+  /// it needs.
+  const branchline_permissions *permission_policy;
+  /// Limits for what the session may spend, or NULL. They are borrowed; the session keeps to all of them.
+  branchline_budget *const *budgets;
+  /// How many there are.
+  size_t budget_count;
 } branchline_session_options;
 
 /// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
@@ -378,7 +393,7 @@ typedef uint32_t branchline_delivery;
 /// How a queue is delivered.
 typedef uint32_t branchline_queue_mode;
 
-/// The functions of a host for one tool. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
+/// The functions of a host for one tool, or for the questions of one policy. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
 ///
 /// They are called on a thread of the library, one at a time for each tool, so a call that takes long holds up the next
 /// call of the same tool: to have them side by side, keep the request, return, and answer from elsewhere. Everything may
@@ -389,7 +404,7 @@ typedef struct {
   size_t struct_size;
   /// Passed to the functions below; the library does not look at it.
   void *user_data;
-  /// Called for each call of the tool. The request is the host's: it must be answered and freed, here or later.
+  /// Called for each call of the tool, or each question. The request is the host's: it must be answered and freed, here or later.
   void (*on_call)(void *user_data, branchline_request *request);
   /// Called when the answer to a request that was not freed yet is not wanted any more; may be NULL. The request still
   /// has to be freed.
@@ -593,6 +608,48 @@ branchline_status branchline_engine_list_sessions(branchline_engine *engine,
                                                   const branchline_list_options *options,
                                                   char **out_json,
                                                   branchline_error **error);
+
+/// Makes a budget of which nothing is spent. `limits_json` may be NULL, which is no limit: `{"requests"?,"turns"?,
+/// "tokens"?,"cost"?,"wallTimeMs"?,"ignoreUnknownPrices"?}`, the cost in US dollars. A request that would go over a limit
+/// is not sent, and one whose price nobody knows is not sent where the cost is limited, unless that is to be ignored.
+///
+/// Ownership: borrows `limits_json`; `out_budget` is yours: free it with branchline_budget_free.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, FORKED.
+branchline_status branchline_budget_new(const char *limits_json,
+                                        branchline_budget **out_budget,
+                                        branchline_error **error);
+
+/// Replaces the limits, also while sessions run. What was spent stays spent; a session that was stopped goes on with its
+/// next prompt.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_budget_set_limits(branchline_budget *budget,
+                                               const char *limits_json,
+                                               branchline_error **error);
+
+/// The limits now, as JSON: every key of branchline_budget_new, null for what is not limited.
+///
+/// Ownership: borrows `budget`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_budget_limits(const branchline_budget *budget, char **out_json, branchline_error **error);
+
+/// What was spent so far, as JSON: `{"requests","turns","tokens","cost","unpricedRequests","wallTimeMs"}`.
+///
+/// Ownership: borrows `budget`; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_budget_used(const branchline_budget *budget, char **out_json, branchline_error **error);
+
+/// Lets go of a budget. Sessions that have it keep to it. NULL is fine.
+///
+/// Ownership: takes `budget`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_budget_free(branchline_budget *budget);
 
 /// Makes a new session. Its file appears with the first message. `options` may be NULL.
 ///
@@ -1712,6 +1769,55 @@ branchline_status branchline_toolbox_start_n(branchline_toolbox *toolbox,
                                              branchline_call **out_call,
                                              branchline_error **error);
 
+/// Makes a policy. `policy_json` is a preset as a JSON text ("read-only", "ask", "workspace", "allow", with its quotes) or
+/// `{"preset"?,"tools"?:{NAME:ACTION},"effects"?:{EFFECT:ACTION},"roots"?:[DIRECTORY],"timeoutMs"?}`, where an action is
+/// "allow", "ask" or "deny" and an effect "read", "write" or "execute". Paths outside of the roots are refused whatever
+/// else is said. `callbacks` may be NULL: then nobody is asked, and what asks is denied. Otherwise `on_call` gets each
+/// question as a request of type BRANCHLINE_REQUEST_PERMISSION; its arguments are `{"tool","effect","arguments",
+/// "command"?,"paths":[{"given","path","real","inside"}],"rule"}`. Answer with branchline_request_complete and `"allow"`,
+/// `"deny"`, `"allowAlways"` or `{"decision","reason"?,"scope"?}`, the scope being "same", "tool" or `{"below":DIRECTORY}`.
+/// A request that fails, is freed without an answer, or is answered too late is a denial.
+///
+/// Ownership: borrows `engine`, `policy_json` and `callbacks`, whose content is copied; `user_data` is the library's until
+/// `destroy`. `out_permissions` is yours: free it with branchline_permissions_free.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_permissions_new(branchline_engine *engine,
+                                             const char *policy_json,
+                                             const branchline_tool_callbacks *callbacks,
+                                             branchline_permissions **out_permissions,
+                                             branchline_error **error);
+
+/// Makes a policy whose questions come to a queue of requests. `policy_json` and the answers are as for
+/// branchline_permissions_new. When the queue is freed, what asks is denied.
+///
+/// Ownership: borrows everything; `out_permissions` is yours: free it with branchline_permissions_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_permissions(branchline_requests *requests,
+                                                  const char *policy_json,
+                                                  branchline_permissions **out_permissions,
+                                                  branchline_error **error);
+
+/// Sets what the calls of a toolbox may do from now on; without it they may do everything. Answers that hold for longer
+/// than a call are forgotten.
+///
+/// Ownership: borrows everything; the toolbox keeps what it needs of `permissions`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_toolbox_set_permissions(branchline_toolbox *toolbox,
+                                                     const branchline_permissions *permissions,
+                                                     branchline_error **error);
+
+/// Lets go of a policy. What uses it goes on using it; `destroy` runs when nothing does any more, at the latest at the
+/// end of its engine. NULL is fine.
+///
+/// Ownership: takes `permissions`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_permissions_free(branchline_permissions *permissions);
+
 /// Waits for the result of a call, at most `timeout_ms` milliseconds; 0 asks whether it is there. It may be asked for
 /// again.
 ///
@@ -1755,7 +1861,7 @@ branchline_status branchline_test_panic(branchline_error **error);
 /** Starting values; the rest of the fields have their defaults. */
 #define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
-  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL }
+  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0 }
 #define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }

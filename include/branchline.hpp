@@ -247,6 +247,51 @@ private:
 
 class Exploration;
 
+/// What tool calls may do, and who is asked; see Engine::permissions.
+class Permissions {
+public:
+  explicit Permissions(branchline_permissions *handle) noexcept : handle_(handle) {}
+  /// A policy whose questions come to a queue; see branchline_permissions_new for the JSON.
+  Permissions(Requests &requests, const std::string &policy_json) {
+    detail::Call call;
+    branchline_permissions *out = nullptr;
+    call.check(branchline_requests_permissions(requests.get(), policy_json.c_str(), &out, call.out()));
+    handle_.reset(out);
+  }
+  branchline_permissions *get() const noexcept { return handle_.get(); }
+
+private:
+  detail::Handle<branchline_permissions, branchline_permissions_free> handle_;
+};
+
+/// Hard limits for what sessions may spend; several may share one.
+class Budget {
+public:
+  /// `limits_json` as for branchline_budget_new.
+  explicit Budget(const std::string &limits_json) {
+    detail::Call call;
+    branchline_budget *out = nullptr;
+    call.check(branchline_budget_new(limits_json.c_str(), &out, call.out()));
+    handle_.reset(out);
+  }
+  void set_limits(const std::string &limits_json) {
+    detail::Call call;
+    call.check(branchline_budget_set_limits(get(), limits_json.c_str(), call.out()));
+  }
+  std::string limits() const { return ask(branchline_budget_limits); }
+  std::string used() const { return ask(branchline_budget_used); }
+  branchline_budget *get() const noexcept { return handle_.get(); }
+
+private:
+  std::string ask(branchline_status (*question)(const branchline_budget *, char **, branchline_error **)) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(question(get(), &out, call.out()));
+    return detail::take(out);
+  }
+  detail::Handle<branchline_budget, branchline_budget_free> handle_;
+};
+
 /// How a session is made or opened; each setter returns the object.
 class SessionOptions {
 public:
@@ -259,6 +304,16 @@ public:
   SessionOptions &thinking_level(std::string value) { return set(thinking_level_, std::move(value)); }
   /// "read-only", "ask" (the default), "workspace" or "allow".
   SessionOptions &permissions(std::string value) { return set(permissions_, std::move(value)); }
+  /// Must live until the session is made.
+  SessionOptions &permissions(const Permissions &policy) {
+    policy_ = policy.get();
+    return *this;
+  }
+  /// Must live until the session is made. May be called for several budgets.
+  SessionOptions &budget(const Budget &budget) {
+    budgets_.push_back(budget.get());
+    return *this;
+  }
   SessionOptions &system_prompt(std::string value) { return set(system_prompt_, std::move(value)); }
   SessionOptions &tools(std::vector<std::string> names) {
     tools_ = std::move(names);
@@ -305,6 +360,9 @@ public:
     options.in_memory = in_memory_;
     options.read_only = read_only_;
     options.permissions = pointer(permissions_);
+    options.permission_policy = policy_;
+    options.budgets = budgets_.data();
+    options.budget_count = budgets_.size();
     use(&options);
   }
 
@@ -318,6 +376,8 @@ private:
   }
 
   Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_, permissions_;
+  const branchline_permissions *policy_ = nullptr;
+  std::vector<branchline_budget *> budgets_;
   std::vector<std::string> tools_;
   std::vector<branchline_tool *> custom_tools_;
   bool choose_tools_ = false, in_memory_ = false, read_only_ = false;
@@ -654,6 +714,11 @@ public:
     detail::Call call;
     call.check(branchline_toolbox_add_tool(get(), tool.get(), call.out()));
   }
+  /// What calls may do from now on.
+  void set_permissions(const Permissions &permissions) {
+    detail::Call call;
+    call.check(branchline_toolbox_set_permissions(get(), permissions.get(), call.out()));
+  }
   branchline_toolbox *get() const noexcept { return handle_.get(); }
 
 private:
@@ -749,6 +814,24 @@ public:
   void add_tool(const Tool &tool) {
     detail::Call call;
     call.check(branchline_engine_add_tool(get(), tool.get(), call.out()));
+  }
+  /// A policy that nobody is asked for: what asks is denied. See branchline_permissions_new for the JSON.
+  Permissions permissions(const std::string &policy_json) {
+    detail::Call call;
+    branchline_permissions *out = nullptr;
+    call.check(branchline_permissions_new(get(), policy_json.c_str(), nullptr, &out, call.out()));
+    return Permissions(out);
+  }
+  /// A policy whose questions go to a function, which must not throw: what it throws ends the program.
+  Permissions permissions(const std::string &policy_json, Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+    callbacks.user_data = new Answer(std::move(answer));
+    callbacks.on_call = on_call;
+    callbacks.destroy = destroy; // also when this fails
+    branchline_permissions *out = nullptr;
+    call.check(branchline_permissions_new(get(), policy_json.c_str(), &callbacks, &out, call.out()));
+    return Permissions(out);
   }
   /// The tools in a directory as functions.
   Toolbox toolbox(const std::string &cwd = std::string()) {

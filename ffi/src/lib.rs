@@ -12,6 +12,7 @@
 
 mod block_on;
 mod boundary;
+mod budget;
 mod call;
 mod callbacks;
 mod engine;
@@ -26,6 +27,7 @@ mod input;
 mod json;
 mod options;
 mod output;
+mod permissions;
 mod request;
 mod requests;
 mod session;

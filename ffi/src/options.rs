@@ -10,8 +10,11 @@ use branchline_core::{
 };
 use std::path::PathBuf;
 
+use crate::budget::{self, branchline_budget};
 use crate::error::Failure;
+use crate::handle;
 use crate::input::{self, Versioned, invalid};
+use crate::permissions::{PermissionsObject, branchline_permissions};
 use crate::tool::{self, branchline_tool};
 
 /// Settings of an engine. Start from `BRANCHLINE_ENGINE_OPTIONS_INIT`; all strings are copied.
@@ -80,6 +83,13 @@ pub struct branchline_session_options {
     /// What tool calls may do: "read-only", "ask", "workspace" or "allow". NULL is "ask": reading below the working
     /// directory is allowed, and everything else is denied as long as nobody answers questions.
     pub permissions: *const c_char,
+    /// A policy with rules and questions, in the place of `permissions`, or NULL. It is borrowed; the session keeps what
+    /// it needs.
+    pub permission_policy: *const branchline_permissions,
+    /// Limits for what the session may spend, or NULL. They are borrowed; the session keeps to all of them.
+    pub budgets: *const *mut branchline_budget,
+    /// How many there are.
+    pub budget_count: usize,
 }
 
 /// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
@@ -225,6 +235,10 @@ pub(crate) unsafe fn session(
             Some(name) => Some(Permissions::named(name)?),
             None => None,
         };
+        if !options.permission_policy.is_null() {
+            out.permissions = Some(handle::get::<PermissionsObject>(options.permission_policy)?.core.clone());
+        }
+        out.budgets = budget::list(options.budgets, options.budget_count)?;
         out.durability = match options.durability {
             BRANCHLINE_DURABILITY_NONE => Durability::None,
             BRANCHLINE_DURABILITY_TURN => Durability::Turn,

@@ -30,6 +30,8 @@ pub enum branchline_request_kind {
     BRANCHLINE_REQUEST_NONE = 0,
     /// Run a tool. The answer is its result.
     BRANCHLINE_REQUEST_TOOL = 1,
+    /// May this call of a tool run? See branchline_permissions_new.
+    BRANCHLINE_REQUEST_PERMISSION = 2,
     /// Something this header has no number for.
     BRANCHLINE_REQUEST_OTHER = 1000,
 }
@@ -90,6 +92,7 @@ pub unsafe extern "C" fn branchline_request_type(request: *const branchline_requ
     peek(Kind::BRANCHLINE_REQUEST_NONE, || {
         handle::peek::<RequestObject>(request).map(|request| match request.core.kind() {
             RequestKind::Tool => Kind::BRANCHLINE_REQUEST_TOOL,
+            RequestKind::Permission => Kind::BRANCHLINE_REQUEST_PERMISSION,
             _ => Kind::BRANCHLINE_REQUEST_OTHER,
         })
     })

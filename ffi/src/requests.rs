@@ -15,7 +15,7 @@ use crate::request::{RequestObject, branchline_request};
 use crate::status::branchline_status;
 use crate::tool::{ToolObject, branchline_tool};
 
-/// A queue of questions to the host, for any number of tools.
+/// A queue of questions to the host, for any number of tools and policies.
 pub struct branchline_requests {
     _opaque: [u8; 0],
 }
@@ -23,6 +23,13 @@ pub struct branchline_requests {
 pub(crate) struct RequestsObject {
     asker: Asker,
     requests: Requests,
+}
+
+impl RequestsObject {
+    /// The end that asks.
+    pub(crate) fn asker(&self) -> Asker {
+        self.asker.clone()
+    }
 }
 
 static QUEUES: Table<RequestsObject> = Table::new();

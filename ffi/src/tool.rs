@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Weak};
 
-use branchline_core::host::{self, HostTool, Notice, Requests};
-use branchline_core::tools::Tool;
+use branchline_core::host::{self, Asker, HostTool, Notice, Requests};
+use branchline_core::tools::{Tool, ToolDefinition};
 
 use crate::block_on::{Deadline, block_on};
 use crate::boundary::export;
@@ -27,7 +27,7 @@ pub struct branchline_tool {
     _opaque: [u8; 0],
 }
 
-/// The functions of a host for one tool. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
+/// The functions of a host for one tool, or for the questions of one policy. Start from `BRANCHLINE_TOOL_CALLBACKS_INIT`.
 ///
 /// They are called on a thread of the library, one at a time for each tool, so a call that takes long holds up the next
 /// call of the same tool: to have them side by side, keep the request, return, and answer from elsewhere. Everything may
@@ -40,7 +40,7 @@ pub struct branchline_tool_callbacks {
     pub struct_size: usize,
     /// Passed to the functions below; the library does not look at it.
     pub user_data: *mut c_void,
-    /// Called for each call of the tool. The request is the host's: it must be answered and freed, here or later.
+    /// Called for each call of the tool, or each question. The request is the host's: it must be answered and freed, here or later.
     pub on_call: Option<unsafe extern "C" fn(user_data: *mut c_void, request: *mut branchline_request)>,
     /// Called when the answer to a request that was not freed yet is not wanted any more; may be NULL. The request still
     /// has to be freed.
@@ -56,7 +56,7 @@ unsafe impl Versioned for branchline_tool_callbacks {
 }
 
 /// A host's table. Dropping it runs `destroy`: that is how it runs exactly once on every path.
-struct ToolTable(branchline_tool_callbacks);
+pub(crate) struct ToolTable(branchline_tool_callbacks);
 
 // SAFETY: the contract of the table is that the library may call it from its own threads.
 unsafe impl Send for ToolTable {}
@@ -179,15 +179,33 @@ unsafe fn make<'a>(
 ) -> Result<(), Failure> {
     // First of all, so that whatever fails below runs `destroy`.
     // SAFETY: as this function's.
-    let Some(table) = unsafe { input::read(table) }? else { return Err(invalid("callbacks is NULL")) };
-    let table = ToolTable(table);
-    if table.0.on_call.is_none() {
-        return Err(invalid("on_call is NULL"));
-    }
+    let Some(table) = unsafe { self::table(table) }? else { return Err(invalid("callbacks is NULL")) };
     output::required(out, "out_tool")?;
     let engine = handle::get::<EngineObject>(engine)?;
+    let definition = ToolDefinition::from_host_value(input::json(definition()?, "definition_json")?)?;
+    let core = HostTool::with_definition(definition, serve(&engine, table)?, 0);
+    let tool = Handle::new(ToolObject { core: Arc::new(core) })?;
+    // SAFETY: as this function's.
+    unsafe { output::handle(out, tool) };
+    Ok(())
+}
+
+/// A host's table; `None` for NULL.
+///
+/// # Safety
+/// `table` is NULL or as the header demands.
+pub(crate) unsafe fn table(table: *const branchline_tool_callbacks) -> Result<Option<ToolTable>, Failure> {
+    // SAFETY: as this function's.
+    let Some(table) = unsafe { input::read(table) }?.map(ToolTable) else { return Ok(None) };
+    match table.0.on_call {
+        Some(_) => Ok(Some(table)),
+        None => Err(invalid("on_call is NULL")),
+    }
+}
+
+/// Has a thread hand over what is asked to the functions of `table`, until nobody can ask any more.
+pub(crate) fn serve(engine: &EngineObject, table: ToolTable) -> Result<Asker, Failure> {
     let (asker, requests) = host::requests();
-    let core = HostTool::new(input::json(definition()?, "definition_json")?, asker, 0)?;
     let desk = Arc::new(Desk { requests, finished: Flag::default() });
     let theirs = desk.clone();
     let thread = finished::spawn(move || {
@@ -204,10 +222,7 @@ unsafe fn make<'a>(
         callbacks::inside(key, || drop(table));
     })?;
     engine.threads.add(desk, thread);
-    let tool = Handle::new(ToolObject { core: Arc::new(core) })?;
-    // SAFETY: as this function's.
-    unsafe { output::handle(out, tool) };
-    Ok(())
+    Ok(asker)
 }
 
 /// Makes a tool of the host's. `definition_json` is `{"name","description","parameters"?,"executionMode"?,"snippet"?,

@@ -25,7 +25,7 @@ pub struct branchline_toolbox {
 }
 
 pub(crate) struct ToolboxObject {
-    core: Toolbox,
+    pub(crate) core: Toolbox,
     threads: Arc<Threads>,
 }
 

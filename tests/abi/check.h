@@ -57,6 +57,7 @@ void test_sessions(void);
 void test_tree(void);
 void test_siblings(void);
 void test_context(void);
+void test_policy(void);
 void test_events(void);
 void test_callbacks(void);
 void test_reentry(void);

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     void (*run)(void);
   } topics[] = {
     { "basics", test_basics },       { "handles", test_handles }, { "input", test_input },
-    { "sessions", test_sessions },   { "tree", test_tree }, { "siblings", test_siblings }, { "context", test_context },       { "events", test_events },
+    { "sessions", test_sessions },   { "tree", test_tree }, { "siblings", test_siblings }, { "context", test_context }, { "policy", test_policy },       { "events", test_events },
     { "callbacks", test_callbacks }, { "reentry", test_reentry }, { "process", test_process },
     { "toolbox", test_toolbox },     { "tools", test_tools },
   };

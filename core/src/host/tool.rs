@@ -21,7 +21,12 @@ impl HostTool {
     ///
     /// Errors: `invalid_argument` when the definition is none.
     pub fn new(definition: Value, asker: Asker, target: u64) -> Result<HostTool> {
-        Ok(HostTool { definition: ToolDefinition::from_host_value(definition)?, asker, target })
+        Ok(HostTool::with_definition(ToolDefinition::from_host_value(definition)?, asker, target))
+    }
+
+    /// The same for a definition that was read.
+    pub fn with_definition(definition: ToolDefinition, asker: Asker, target: u64) -> HostTool {
+        HostTool { definition, asker, target }
     }
 }
 

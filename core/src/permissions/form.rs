@@ -94,7 +94,11 @@ mod tests {
             json!({"root": "src"}),
             json!(true),
         ] {
-            assert_eq!(Permissions::from_host_value(bad.clone()).unwrap_err().code(), ErrorCode::InvalidArgument, "{bad}");
+            assert_eq!(
+                Permissions::from_host_value(bad.clone()).unwrap_err().code(),
+                ErrorCode::InvalidArgument,
+                "{bad}"
+            );
         }
     }
 }

@@ -13,6 +13,7 @@ const SOURCES: &[&str] = &[
     "string",
     "block_on",
     "engine",
+    "budget",
     "session",
     "options",
     "callbacks",
@@ -29,6 +30,7 @@ const SOURCES: &[&str] = &[
     "request",
     "requests",
     "toolbox",
+    "permissions",
     "call",
     "boundary",
 ];
