@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use branchline::message::StopReason;
 use branchline::{
-    AdoptOptions, BranchOptions, BranchPoint, Event, Exploration, ExploreOptions, ExplorePrompt, ExploreResult, Phase,
-    Session, block_on,
+    AdoptOptions, BranchOptions, BranchPoint, Budget, BudgetLimit, BudgetLimits, Event, Exploration, ExploreOptions,
+    ExplorePrompt, ExploreResult, Phase, Session, block_on,
 };
 use support::*;
 
@@ -100,6 +100,32 @@ fn every_prompt_may_have_its_own_model() {
     assert_eq!(code(block_on(session.explore(["x"], ExploreOptions::default().at("nowhere")))), "entry_not_found");
     assert_eq!(code(block_on(session.explore([] as [&str; 0], ExploreOptions::default()))), "invalid_argument");
     assert!(setup.model.asked("cc").is_empty());
+}
+
+/// The siblings share one budget, and the session itself does not spend it.
+#[test]
+fn an_exploration_has_a_budget_of_its_own() {
+    let setup = Setup::new();
+    let own = Budget::new(BudgetLimits::default().requests(100));
+    let session = block_on(setup.engine.create_session(setup.options().budget(&own))).unwrap();
+    say(&session, "base");
+    let (budget, one) =
+        (Budget::new(BudgetLimits::default().requests(5)), Budget::new(BudgetLimits::default().turns(1)));
+    let prompts = [
+        ExplorePrompt::new("aa turns=1"),
+        ExplorePrompt::new("bb turns=1").branch(BranchOptions::default().budget(&one)),
+        ExplorePrompt::new("cc turns=3"),
+        ExplorePrompt::new("dd"),
+    ];
+    let results = results(&explore(&session, prompts, ExploreOptions::default().limit(1).budget(&budget)));
+    let limits: Vec<_> = results.iter().map(|it| it.budget_exceeded.map(|over| over.limit)).collect();
+    let requests = Some(BudgetLimit::Requests);
+    assert_eq!(limits, [None, Some(BudgetLimit::Turns), requests, requests]);
+    assert!(results[0].is_complete() && results[1..].iter().all(|it| !it.is_complete() && it.error.is_none()));
+    assert_eq!((budget.used().requests, one.used().requests, own.used().requests), (5, 1, 6));
+    assert_eq!(setup.model.asked("cc").len(), 2);
+    assert!(setup.model.asked("dd").is_empty());
+    assert_eq!(say(&session, "after").text, "after");
 }
 
 #[test]

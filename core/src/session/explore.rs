@@ -12,6 +12,7 @@ use super::queue::Queue;
 use super::shared::Shared;
 use super::sibling::{BranchOptions, BranchPoint};
 use super::{Events, PromptOptions, RunResult, Session};
+use crate::agent::{Budget, BudgetExceeded};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{Message, StopReason, Usage};
 use serde_json::Value;
@@ -80,7 +81,8 @@ pub struct ExploreOptions {
     pub at: BranchPoint,
     /// How many run at a time; the others wait for their turn, in the order of the prompts. At least 1; default 4.
     pub limit: usize,
-    /// Model, level and tools of all siblings, where a prompt does not say otherwise.
+    /// Model, level and tools of all siblings, where a prompt does not say otherwise. Its budgets are shared by them: what
+    /// the whole exploration may spend.
     pub branch: BranchOptions,
     /// Events held before the siblings wait for the reader. At least 1; default 1024.
     pub capacity: usize,
@@ -116,6 +118,12 @@ impl ExploreOptions {
         self
     }
 
+    /// Adds a limit of what all siblings together may spend.
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.branch.budgets.push(budget.clone());
+        self
+    }
+
     /// Sets [`capacity`](Self::capacity).
     pub fn capacity(mut self, capacity: usize) -> Self {
         self.capacity = capacity;
@@ -145,6 +153,8 @@ pub struct ExploreResult {
     pub leaf: Option<String>,
     /// An abort was asked for.
     pub aborted: bool,
+    /// The limit that stopped it, if one did.
+    pub budget_exceeded: Option<BudgetExceeded>,
     /// There was no run, or it could not be stored: `cancelled` when it was aborted before its turn, `no_model`,
     /// `storage_failed`, `closed`.
     pub error: Option<Error>,
@@ -164,6 +174,7 @@ impl ExploreResult {
                 error_message: run.error_message,
                 leaf: run.leaf,
                 aborted: run.aborted,
+                budget_exceeded: run.budget_exceeded,
                 error: None,
             },
             Err(error) => ExploreResult {
@@ -176,6 +187,7 @@ impl ExploreResult {
                 stop_reason: None,
                 error_message: None,
                 aborted: error.code() == ErrorCode::Cancelled,
+                budget_exceeded: None,
                 error: Some(error),
             },
         }
@@ -362,6 +374,7 @@ impl Session {
                 model: prompt.branch.model.clone().or(common.model),
                 thinking_level: prompt.branch.thinking_level.clone().or(common.thinking_level),
                 tools: prompt.branch.tools.clone().or(common.tools),
+                budgets: [common.budgets, prompt.branch.budgets.clone()].concat(),
             };
             let session = self.sibling_on(footing.clone(), branch, Some(group.clone())).await?;
             group.join(&session);

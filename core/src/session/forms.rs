@@ -44,6 +44,7 @@ reads!(BranchOptions, GivenBranch => |given: GivenBranch| BranchOptions {
     model: given.model,
     thinking_level: given.thinking_level,
     tools: given.tools,
+    budgets: Vec::new(),
 });
 
 #[derive(Deserialize, Default)]
@@ -69,7 +70,7 @@ pub struct BranchForm {
 
 reads!(BranchForm, GivenBranchAt => |given: GivenBranchAt| BranchForm {
     at: given.at,
-    options: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools },
+    options: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools, budgets: Vec::new() },
 });
 
 #[derive(Deserialize)]
@@ -96,7 +97,7 @@ reads!(ExplorePrompt, GivenPrompt => |given: GivenPrompt| match given {
     GivenPrompt::Full(given) => ExplorePrompt {
         text: given.text,
         images: given.images,
-        branch: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools },
+        branch: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools, budgets: Vec::new() },
     },
 });
 
@@ -118,7 +119,7 @@ reads!(ExploreOptions, GivenExplore => |given: GivenExplore| {
     ExploreOptions {
         at: given.at,
         limit: given.limit.unwrap_or(usual.limit),
-        branch: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools },
+        branch: BranchOptions { model: given.model, thinking_level: given.thinking_level, tools: given.tools, budgets: Vec::new() },
         capacity: given.capacity.unwrap_or(usual.capacity),
     }
 });

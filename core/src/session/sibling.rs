@@ -15,7 +15,7 @@ use super::family::{Family, Footing, Origin};
 use super::open::{Choices, take_up};
 use super::options::{Phase, SessionState};
 use super::shared::Shared;
-use crate::agent::{Projection, Toolset};
+use crate::agent::{Budget, Projection, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
 use crate::tree::Cursor;
@@ -62,6 +62,8 @@ pub struct BranchOptions {
     pub thinking_level: Option<String>,
     /// Names of the active tools; `None` is what the path declares (S304), else the session's own.
     pub tools: Option<Vec<String>>,
+    /// Limits of what it may spend, besides those of the session, which it shares.
+    pub budgets: Vec<Budget>,
 }
 
 impl BranchOptions {
@@ -80,6 +82,12 @@ impl BranchOptions {
     /// Sets [`tools`](Self::tools).
     pub fn tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds one of the [`budgets`](Self::budgets).
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budgets.push(budget.clone());
         self
     }
 }
@@ -178,7 +186,8 @@ fn prepare(
             on_path.or_else(|| theirs.model.as_ref().and_then(|name| engine.model(name).ok()))
         }
     };
-    let choices = Choices { tools: parent.choices_made().tools.clone(), ..parent.choices() };
+    let mut choices = Choices { tools: parent.choices_made().tools.clone(), ..parent.choices() };
+    choices.budgets.extend(options.budgets);
     choices.settings.compaction(model.as_deref().map(|model| model.name_parts()))?;
     let level = options.thinking_level.or_else(|| footing.projection.level().map(str::to_owned));
     let level = level.unwrap_or(theirs.thinking_level);
