@@ -2,6 +2,7 @@
 //! block of methods. Structured results are JSON in the form of `branchline::session`.
 
 use branchline::message::BashExecution;
+use branchline::session::RunBashOptions;
 use branchline::{CustomMessage, Delivery, PromptOptions, WhenRunning, json};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -138,4 +139,28 @@ pub(crate) fn edit_context(
     let replacement = json_value(py, replacement_json)?;
     let session = session.own(py)?;
     Ok(id_call(async move { session.edit_context(&entry_id, replacement).await }))
+}
+
+/// The result is a tuple `(output, exit code, cancelled, truncated, full output path)`.
+#[pyfunction]
+pub(crate) fn run_bash(
+    py: Python<'_>,
+    session: &Session,
+    command: String,
+    id: Option<String>,
+    exclude_from_context: bool,
+) -> PyResult<Pending> {
+    let mut options = RunBashOptions::default().exclude_from_context(exclude_from_context);
+    options.id = id;
+    let session = session.own(py)?;
+    Ok(Pending::new(async move { session.run_bash(&command, options).await }, |py, ended| {
+        let row = (ended.output, ended.exit_code, ended.cancelled, ended.truncated, ended.full_output_path);
+        Ok(row.into_pyobject(py)?.into_any())
+    }))
+}
+
+#[pyfunction]
+pub(crate) fn abort_bash(py: Python<'_>, session: &Session) -> PyResult<()> {
+    session.get(py)?.abort_bash();
+    Ok(())
 }

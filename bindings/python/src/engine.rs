@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use branchline::providers::scripted;
 use branchline::tree::{CreateOptions, Durability, ListOptions, SessionInfo};
-use branchline::{EngineOptions, Permissions, SessionOptions};
+use branchline::{EngineOptions, SessionOptions};
 use pyo3::prelude::*;
 
 use crate::error::{self, IntoPyResult};
 use crate::owned::Owned;
 use crate::pending::Pending;
+use crate::policy::{Budget, Hook, Permissions};
 use crate::session::Heir;
 use crate::tools::{PythonTool, Toolbox};
 
@@ -41,7 +42,11 @@ struct Keywords {
     #[pyo3(default)]
     tools: Option<Vec<String>>,
     #[pyo3(default)]
-    permissions: Option<String>,
+    permissions: Option<Py<Permissions>>,
+    #[pyo3(default)]
+    budgets: Vec<Py<Budget>>,
+    #[pyo3(default)]
+    tool_hooks: Vec<Py<Hook>>,
     #[pyo3(default)]
     system_prompt: Option<String>,
     #[pyo3(default)]
@@ -67,7 +72,13 @@ impl Keywords {
         options.model = self.model;
         options.thinking_level = self.thinking_level;
         options.tools = self.tools;
-        options.permissions = self.permissions.map(|name| Permissions::named(&name)).transpose().py(py)?;
+        options.permissions = self.permissions.map(|permissions| permissions.get().get(py)).transpose()?;
+        for budget in self.budgets {
+            options.budgets.push(budget.get().get(py)?);
+        }
+        for hook in self.tool_hooks {
+            options.tool_hooks.push(hook.get().get(py)?);
+        }
         options.system_prompt = self.system_prompt;
         options.durability = match self.durability.as_deref() {
             None | Some("none") => Durability::None,
@@ -86,17 +97,21 @@ impl Keywords {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (worker_threads = None, agent_dir = None, default_model = None))]
+    #[pyo3(signature = (worker_threads = None, agent_dir = None, default_model = None, permissions = None))]
     fn new(
         py: Python<'_>,
         worker_threads: Option<usize>,
         agent_dir: Option<PathBuf>,
         default_model: Option<String>,
+        permissions: Option<&Permissions>,
     ) -> PyResult<Engine> {
         let mut options = EngineOptions::default();
         options.worker_threads = worker_threads;
         options.agent_dir = agent_dir;
         options.default_model = default_model;
+        if let Some(permissions) = permissions {
+            options.permissions = permissions.get(py)?;
+        }
         let engine = py.detach(|| branchline::Engine::new(options)).py(py)?;
         Ok(Engine { engine: Owned::new(engine) })
     }

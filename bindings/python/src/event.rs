@@ -69,6 +69,37 @@ pub(crate) fn row(py: Python<'_>, event: branchline::Event) -> PyResult<Bound<'_
         EventKind::EntryAppended { .. } => row!("EntryAppended"),
         EventKind::SessionInfoChanged { name } => row!("SessionInfoChanged", name.as_deref()),
         EventKind::ThinkingLevelChanged { level } => row!("ThinkingLevelChanged", &**level),
+        EventKind::PermissionDecision { decision } => row!(
+            "PermissionDecision",
+            &*decision.call_id,
+            &*decision.tool,
+            decision.effect.name(),
+            decision.allowed,
+            &*decision.rule,
+            decision.by.name(),
+            decision.reason.as_deref()
+        ),
+        EventKind::BudgetExceeded { over } => {
+            row!("BudgetExceeded", over.limit.name(), over.used, over.max, over.price_unknown)
+        }
+        EventKind::BashExecutionUpdate { id, delta } => row!("BashExecutionUpdate", id.as_deref(), &**delta),
+        EventKind::CompactionStart { reason } => row!("CompactionStart", reason.name()),
+        EventKind::CompactionEnd { reason, aborted, will_retry, error, .. } => {
+            row!("CompactionEnd", reason.name(), *aborted, *will_retry, error.as_deref())
+        }
+        EventKind::AutoRetryStart { wait } => {
+            row!("AutoRetryStart", wait.attempt, wait.max_attempts, wait.delay_ms, &*wait.error)
+        }
+        EventKind::AutoRetryEnd { success, attempt, error } => {
+            row!("AutoRetryEnd", *success, *attempt, error.as_deref())
+        }
+        EventKind::SummarizationRetryScheduled { wait } => {
+            row!("SummarizationRetryScheduled", wait.attempt, wait.max_attempts, wait.delay_ms, &*wait.error)
+        }
+        EventKind::SummarizationRetryAttemptStart { compaction } => {
+            row!("SummarizationRetryAttemptStart", compaction.map(|reason| reason.name()))
+        }
+        EventKind::SummarizationRetryFinished => row!("SummarizationRetryFinished"),
         _ => row!("Event"),
     }
 }

@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod owned;
 mod pending;
+mod policy;
 mod run;
 mod session;
 mod siblings;
@@ -28,8 +29,8 @@ mod _branchline {
 
     #[pymodule_export]
     use crate::context::{
-        abort_retry, abort_summary, compact, context_usage, edit_context, fork_messages, prompt_custom, record_bash,
-        send_custom_message, set_queue_modes, stats,
+        abort_bash, abort_retry, abort_summary, compact, context_usage, edit_context, fork_messages, prompt_custom,
+        record_bash, run_bash, send_custom_message, set_queue_modes, stats,
     };
     #[pymodule_export]
     use crate::engine::{Engine, ScriptControl};
@@ -37,6 +38,8 @@ mod _branchline {
     use crate::event::RawEvent;
     #[pymodule_export]
     use crate::pending::{Pending, Wakeups};
+    #[pymodule_export]
+    use crate::policy::{Budget, Hook, Permissions};
     #[pymodule_export]
     use crate::run::{Events, Run};
     #[pymodule_export]

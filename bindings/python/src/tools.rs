@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::error::{self, IntoPyResult};
 use crate::owned::Owned;
 use crate::pending::Pending;
+use crate::policy::Permissions;
 
 fn value(py: Python<'_>, text: &str) -> PyResult<Value> {
     py.detach(|| json::parse(text.as_bytes())).ok_or_else(|| error::invalid(py, "the value cannot be written as JSON"))
@@ -28,6 +29,12 @@ fn result_json(result: &ToolResult) -> String {
 #[pyclass(frozen, module = "branchline._branchline")]
 pub(crate) struct Requests {
     queue: Owned<(Asker, Arc<host::Requests>)>,
+}
+
+impl Requests {
+    pub(crate) fn asker(&self, py: Python<'_>) -> PyResult<Asker> {
+        Ok(self.queue.get(py)?.0.clone())
+    }
 }
 
 #[pymethods]
@@ -85,6 +92,11 @@ pub(crate) struct Request {
 impl Request {
     fn id(&self, py: Python<'_>) -> PyResult<u64> {
         Ok(self.request.get(py)?.id())
+    }
+
+    /// `tool`, `permission`, `before_tool`, `after_tool`, or a newer one.
+    fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.request.get(py)?.kind().name())
     }
 
     fn target(&self, py: Python<'_>) -> PyResult<u64> {
@@ -148,6 +160,13 @@ impl Toolbox {
 impl Toolbox {
     fn add(&self, py: Python<'_>, tool: &PythonTool) -> PyResult<()> {
         self.toolbox.get(py)?.0.add(tool.get(py)?);
+        Ok(())
+    }
+
+    /// What calls may do from now on.
+    fn set_permissions(&self, py: Python<'_>, permissions: &Permissions) -> PyResult<()> {
+        let (toolbox, permissions) = (&self.toolbox.get(py)?.0, permissions.get(py)?);
+        py.detach(|| toolbox.set_permissions(permissions));
         Ok(())
     }
 

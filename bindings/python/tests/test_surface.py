@@ -12,6 +12,7 @@ HERE = Path(__file__).parent.parent
 
 OPERATIONS = {
     "abort",
+    "abort_bash",
     "abort_retry",
     "abort_summary",
     "adopt",
@@ -41,6 +42,7 @@ OPERATIONS = {
     "prompt_custom",
     "record_bash",
     "run",
+    "run_bash",
     "send_custom_message",
     "set_model",
     "set_queue_modes",

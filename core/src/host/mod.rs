@@ -8,14 +8,17 @@
 //! * [`request`]: the question, its answer, the queue.
 //! * [`tool`]: tools that a host written in another language provides.
 //! * [`permission`]: permission questions that such a host decides.
+//! * [`hook`]: hooks around tool calls that it provides.
 //! * [`definition`], [`result`]: their JSON forms, which are the same in all languages.
 
 mod definition;
+mod hook;
 mod permission;
 mod request;
 mod result;
 mod tool;
 
+pub use hook::HostHook;
 pub use permission::HostPermissions;
 pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
 pub use tool::HostTool;

@@ -45,7 +45,7 @@ impl PermissionHandler for HostPermissions {
         Box::pin(async move {
             match asker.ask(question, cancel).await {
                 Ok(Answer::Permission(answer)) => Ok(answer),
-                Ok(Answer::Tool(_)) | Err(NoAnswer::Dropped) => {
+                Ok(_) | Err(NoAnswer::Dropped) => {
                     Err(ToolError::new("the program that decides about permissions gave no answer"))
                 }
                 Err(NoAnswer::Failed(message)) => Err(ToolError::new(message)),

@@ -8,6 +8,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::hook::{self, BeforeTool};
+use crate::agent::ResultChange;
 use crate::error::{Error, ErrorCode, Result};
 use crate::permissions::PermissionAnswer;
 use crate::tools::{Progress, ToolResult};
@@ -20,6 +22,10 @@ pub enum RequestKind {
     Tool,
     /// May this call of a tool run?
     Permission,
+    /// A tool is about to be called.
+    BeforeTool,
+    /// A tool has been called.
+    AfterTool,
 }
 
 impl RequestKind {
@@ -28,6 +34,8 @@ impl RequestKind {
         match self {
             RequestKind::Tool => "tool",
             RequestKind::Permission => "permission",
+            RequestKind::BeforeTool => "before_tool",
+            RequestKind::AfterTool => "after_tool",
         }
     }
 }
@@ -48,6 +56,8 @@ pub(crate) struct Question {
 pub(crate) enum Answer {
     Tool(ToolResult),
     Permission(PermissionAnswer),
+    BeforeTool(BeforeTool),
+    AfterTool(ResultChange),
 }
 
 impl Answer {
@@ -55,6 +65,8 @@ impl Answer {
         match kind {
             RequestKind::Tool => ToolResult::from_host_value(value).map(Answer::Tool),
             RequestKind::Permission => PermissionAnswer::from_host_value(value).map(Answer::Permission),
+            RequestKind::BeforeTool => hook::read_before(value).map(Answer::BeforeTool),
+            RequestKind::AfterTool => hook::read_after(value).map(Answer::AfterTool),
         }
     }
 }
@@ -253,7 +265,7 @@ impl Request {
 
     /// Answers. For a tool: a text, a list of content blocks, `{content, details?, structuredContent?, isError?,
     /// terminate?}`, or any other value, which the model gets as JSON. For a permission see
-    /// [`HostPermissions`](super::HostPermissions).
+    /// [`HostPermissions`](super::HostPermissions), for a hook [`HostHook`](super::HostHook).
     ///
     /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
     /// `cancelled` when the answer is not wanted any more.

@@ -53,7 +53,7 @@ impl Tool for HostTool {
                 Ok(Answer::Tool(result)) => Ok(result),
                 Err(NoAnswer::Failed(message)) => Err(ToolError::new(message)),
                 Err(NoAnswer::Cancelled) => Err(ToolError::aborted()),
-                Ok(Answer::Permission(_)) | Err(NoAnswer::Dropped) => {
+                Ok(_) | Err(NoAnswer::Dropped) => {
                     Err(ToolError::new("The program that provides this tool gave no answer."))
                 }
                 Err(NoAnswer::Closed) => {

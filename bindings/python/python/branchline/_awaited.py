@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from ._core import NavigateResult, SessionCore
-from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats
+from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
 from .siblings import At, Exploration, ExploreResult, Prompt
@@ -142,6 +142,16 @@ class AwaitedOperations(SessionCore):
         return await self._record_bash(
             command, output, exit_code, cancelled, truncated, full_output_path, exclude_from_context, timestamp
         )
+
+    async def run_bash(
+        self, command: str, *, id: Optional[str] = None, exclude_from_context: bool = False
+    ) -> UserCommand:
+        """Runs a command of the user in the working directory, and stores what came of it.
+
+        Its output comes as ``BashExecutionUpdate`` events, with ``id``. ``exclude_from_context``: the model never sees
+        it. Permissions are not asked: a person typed it. Cancelling the task ends it, and stores nothing.
+        """
+        return await self._run_bash(command, id, exclude_from_context)
 
     async def edit_context(self, entry_id: str, replacement: Optional[JsonObject]) -> str:
         """Changes what the model sees of an entry on the path, from the next request on."""

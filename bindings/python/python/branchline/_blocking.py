@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from ._core import NavigateResult, SessionCore
-from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats
+from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
 from .siblings import At, Exploration, ExploreResult, Prompt
@@ -175,6 +175,14 @@ class BlockingOperations(SessionCore):
         return self._record_bash(
             command, output, exit_code, cancelled, truncated, full_output_path, exclude_from_context, timestamp
         ).wait()
+
+    def run_bash(self, command: str, *, id: Optional[str] = None, exclude_from_context: bool = False) -> UserCommand:
+        """Runs a command of the user in the working directory, and stores what came of it.
+
+        Its output comes as ``BashExecutionUpdate`` events, with ``id``. ``exclude_from_context``: the model never sees
+        it. Permissions are not asked: a person typed it. Ctrl-C ends it, and stores nothing.
+        """
+        return self._run_bash(command, id, exclude_from_context).wait()
 
     def edit_context(self, entry_id: str, replacement: Optional[JsonObject]) -> str:
         """Changes what the model sees of an entry on the path, from the next request on. What is stored stays.

@@ -19,6 +19,7 @@ from .context import ContextOperations
 from .errors import Error
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
+from .permissions import Budget, Handler, Permissions, as_permissions
 from .run import Events, Run
 from .siblings import SiblingOperations
 from .tools import Tool
@@ -112,29 +113,34 @@ def _infos(rows: List[Tuple[Any, ...]]) -> List[SessionInfo]:
 class EngineCore:
     """The native engine and its operations."""
 
+    _in_loop = False
+
     def __init__(
         self,
         *,
         worker_threads: Optional[int] = None,
         agent_dir: Optional[PathLike] = None,
         default_model: Optional[str] = None,
+        permissions: Union[str, Permissions, Handler, None] = None,
     ) -> None:
         """Starts an engine.
 
         ``worker_threads``: one for each processor, at most 4, unless given. ``agent_dir``: where sessions and settings
         live, else ``$PI_CODING_AGENT_DIR`` or ``~/.pi/agent``. ``default_model``: ``provider/model`` for sessions that
-        choose none.
+        choose none. ``permissions``: what tool calls of sessions may do that do not say, ``ask`` unless given.
         """
-        self._native = native.Engine(worker_threads, agent_dir, default_model)
         self._bindings: List[_serve.Binding] = []
+        policy: Optional[native.Permissions] = None
+        if permissions is not None:
+            policy, own = _serve.bind_permissions(as_permissions(permissions), in_loop=self._in_loop)
+            self._bindings += own
+        self._native = native.Engine(worker_threads, agent_dir, default_model, policy)
         _engines.add(self)
 
     def add_scripted_model(self, name: str, script: Script) -> ScriptControl:
         """Adds the model ``scripted/NAME`` that answers from a script, for tests and demonstrations."""
         text = script if isinstance(script, str) else json_text(script)
         return ScriptControl(self._native.add_scripted_model(name, text))
-
-    _in_loop = False
 
     def add_tool(self, tool: Any) -> None:
         """Adds a tool (``@branchline.tool``, or a plain function) for the sessions and toolboxes made from now on."""
@@ -153,6 +159,18 @@ class EngineCore:
         if "tools" in given:
             given["tools"], own = _serve.split(given["tools"], in_loop=in_loop)
         given["custom_tools"] = [binding.native for binding in own]
+        if "permissions" in given:
+            policy = as_permissions(given["permissions"])
+            given["permissions"], asked = _serve.bind_permissions(policy, in_loop=in_loop)
+            own += asked
+        if "tool_hooks" in given:
+            hooks = [_serve.bind_hook(hook, in_loop=in_loop) for hook in given["tool_hooks"]]
+            given["tool_hooks"] = [hook for hook, _ in hooks]
+            own += [binding for _, binding in hooks]
+        if "budget" in given:
+            budget = given.pop("budget")
+            budgets = [budget] if isinstance(budget, Budget) else list(budget)
+            given["budgets"] = [budget._native for budget in budgets]
         given["keep"] = [*self._bindings, *own]
         return given
 

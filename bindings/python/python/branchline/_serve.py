@@ -17,12 +17,16 @@ import os
 import threading
 import weakref
 from contextvars import ContextVar
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 from . import _branchline as native
 from . import _calls
 from .errors import Error, WouldDeadlockError
+from .permissions import Permissions, Question, ToolHook
 from .tools import Tool, ToolContext, as_tool, failure, to_json
+
+Asked = Union[Tool, Question]
+"""What requests go to."""
 
 _log = logging.getLogger("branchline")
 _log.addHandler(logging.NullHandler())  # silent, unless the program wants to hear
@@ -39,7 +43,7 @@ class Binding:
 
     __slots__ = ("__weakref__", "loop", "native", "thread", "tool")
 
-    def __init__(self, tool: Tool, loop: Optional[asyncio.AbstractEventLoop]) -> None:
+    def __init__(self, tool: Asked, loop: Optional[asyncio.AbstractEventLoop]) -> None:
         self.tool = tool
         self.loop = loop
         """Where its coroutines run; None is the loop of the package."""
@@ -49,11 +53,37 @@ class Binding:
 
 def bind(tool: Any, *, in_loop: bool) -> Binding:
     """Makes a tool callable. ``in_loop``: its coroutines run in the loop that runs now."""
-    loop: Optional[asyncio.AbstractEventLoop] = None
+    server = _server()
+    binding = Binding(as_tool(tool), _loop(in_loop))
+    number = server.number(binding)
+    binding.native = server.requests.tool(to_json(as_tool(tool).definition), number)
+    return binding
+
+
+def bind_permissions(permissions: Permissions, *, in_loop: bool) -> Tuple[native.Permissions, List[Binding]]:
+    """The native policy, and what must live as long as it is used."""
+    question = permissions._question()
+    if question is None:
+        return native.Permissions(permissions._policy), []
+    server = _server()
+    binding = Binding(question, _loop(in_loop))
+    number = server.number(binding)
+    return native.Permissions(permissions._policy, server.requests, number), [binding]
+
+
+def bind_hook(hook: ToolHook, *, in_loop: bool) -> Tuple[native.Hook, Binding]:
+    """The native hook, and what must live as long as it is used."""
+    server = _server()
+    binding = Binding(hook._question(), _loop(in_loop))
+    number = server.number(binding)
+    return native.Hook(server.requests, number, hook.before is not None, hook.after is not None), binding
+
+
+def _loop(in_loop: bool) -> Optional[asyncio.AbstractEventLoop]:
     if in_loop:
         with contextlib.suppress(RuntimeError):
-            loop = asyncio.get_running_loop()
-    return _server().bind(Binding(as_tool(tool), loop))
+            return asyncio.get_running_loop()
+    return None
 
 
 def split(tools: Sequence[Any], *, in_loop: bool) -> Tuple[List[str], List[Binding]]:
@@ -81,11 +111,11 @@ class _Server:
         self.tasks: Set[asyncio.Task[None]] = set()
         self.thread.start()
 
-    def bind(self, binding: Binding) -> Binding:
+    def number(self, binding: Binding) -> int:
+        """Takes it in, as long as somebody holds it."""
         number = next(self.numbers)
-        binding.native = self.requests.tool(to_json(binding.tool.definition), number)
         self.bindings[number] = binding
-        return binding
+        return number
 
     def serve(self) -> None:
         while True:
@@ -131,7 +161,7 @@ class _Server:
 class _Running:
     """One call."""
 
-    def __init__(self, server: _Server, tool: Tool, request: native.Request) -> None:
+    def __init__(self, server: _Server, tool: Asked, request: native.Request) -> None:
         self.server = server
         self.tool = tool
         self.request = request

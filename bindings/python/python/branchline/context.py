@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 from . import _branchline as native
@@ -93,6 +94,21 @@ class SessionStats:
 
 
 @dataclass(frozen=True)
+class UserCommand:
+    """What a shell run of the user came to."""
+
+    output: str
+    """The end of what it printed, within the usual limits, without control sequences."""
+    exit_code: Optional[int]
+    """The shell's code; None when it was cancelled."""
+    cancelled: bool
+    truncated: bool
+    """``output`` is not all."""
+    full_output_path: Optional[Path]
+    """Where all of it is."""
+
+
+@dataclass(frozen=True)
 class ForkMessage:
     """A user message that ``fork`` can go before."""
 
@@ -173,6 +189,14 @@ class ContextOperations:
     def abort_summary(self) -> None:
         """Cancels a compaction, or the summary of a branch that is left; nothing else."""
         native.abort_summary(self._native)
+
+    def abort_bash(self) -> None:
+        """Ends all commands of ``run_bash`` with everything they started."""
+        native.abort_bash(self._native)
+
+    def _run_bash(self, command: str, id: Optional[str], exclude_from_context: bool) -> Call[UserCommand]:
+        pending = native.run_bash(self._native, command, id, exclude_from_context)
+        return Call(pending, lambda row: UserCommand(*row))
 
     def _compact(self, instructions: Optional[str]) -> Call[CompactionResult]:
         return Call(native.compact(self._native, instructions), _compaction)

@@ -275,6 +275,119 @@ class ThinkingLevelChanged(Event):
     level: str
 
 
+@dataclass(eq=False)
+class PermissionDecision(Event):
+    """It was decided whether a tool call runs. Never comes where everything is allowed."""
+
+    call_id: str
+    tool: str
+    """The tool's name."""
+    effect: str
+    """What the call does, at most: ``read``, ``write`` or ``execute``."""
+    allowed: bool
+    rule: str
+    """The rule that decided or asked."""
+    by: str
+    """``policy``, ``handler``, ``earlier``, ``no_handler``, ``handler_failed`` or ``timeout``."""
+    reason: Optional[str]
+    """Why it was denied."""
+    __match_args__ = ("tool", "allowed")
+
+
+@dataclass(eq=False)
+class BudgetExceeded(Event):
+    """A limit of a budget was reached; the run ends."""
+
+    limit: str
+    """``requests``, ``turns``, ``tokens``, ``cost`` or ``wall_time``."""
+    used: float
+    """What is spent, with the least the next request would spend: a number, tokens, US dollars, or seconds."""
+    max: float
+    price_unknown: bool
+    """The cost is limited and the model's price is not known."""
+    __match_args__ = ("limit",)
+
+
+@dataclass(eq=False)
+class BashExecutionUpdate(Event):
+    """A shell run of the user printed something."""
+
+    id: Optional[str]
+    """The program's name for it."""
+    text: str
+    """The new part of its output."""
+    __match_args__ = ("text",)
+
+
+@dataclass(eq=False)
+class CompactionStart(Event):
+    """A compaction begins."""
+
+    reason: str
+    """``manual``, ``threshold`` or ``overflow``."""
+
+
+@dataclass(eq=False)
+class CompactionEnd(Event):
+    """A compaction is over."""
+
+    reason: str
+    aborted: bool
+    will_retry: bool
+    """The failed request is made again."""
+    error_message: Optional[str]
+
+    @property
+    def result(self) -> Optional[JsonObject]:
+        """What came of it; None when it failed or was aborted."""
+        result: Optional[JsonObject] = self.value.get("result")
+        return result
+
+
+@dataclass(eq=False)
+class _RetryWait(Event):
+    attempt: int
+    """Which repetition this will be, from 1."""
+    max_attempts: int
+    delay_ms: int
+    """How long is waited."""
+    error_message: str
+    """The error that made it necessary."""
+
+
+@dataclass(eq=False)
+class AutoRetryStart(_RetryWait):
+    """A failed request will be made again after a wait."""
+
+
+@dataclass(eq=False)
+class AutoRetryEnd(Event):
+    """Retrying is over."""
+
+    success: bool
+    attempt: int
+    """Which attempt was the last."""
+    final_error: Optional[str]
+
+
+@dataclass(eq=False)
+class SummarizationRetryScheduled(_RetryWait):
+    """A failed request for a summary will be made again after a wait."""
+
+
+@dataclass(eq=False)
+class SummarizationRetryAttemptStart(Event):
+    """A request for a summary is made again."""
+
+    compaction: Optional[str]
+    """Why the compaction is made that the summary is for; None for that of a branch that is left."""
+
+
+@dataclass(eq=False)
+class SummarizationRetryFinished(Event):
+    """Retrying a request for a summary is over."""
+
+
 _CLASSES: Dict[str, Type[Event]] = {
     cls.__name__: cls
     for cls in (
@@ -296,6 +409,16 @@ _CLASSES: Dict[str, Type[Event]] = {
         EntryAppended,
         SessionInfoChanged,
         ThinkingLevelChanged,
+        PermissionDecision,
+        BudgetExceeded,
+        BashExecutionUpdate,
+        CompactionStart,
+        CompactionEnd,
+        AutoRetryStart,
+        AutoRetryEnd,
+        SummarizationRetryScheduled,
+        SummarizationRetryAttemptStart,
+        SummarizationRetryFinished,
     )
 }
 

@@ -11,6 +11,7 @@ from .errors import InvalidArgumentError
 if TYPE_CHECKING:
     from typing import Literal
 
+    from .permissions import Budget, Handler, Permissions, ToolHook
     from .tools import Tool
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -25,9 +26,14 @@ class SessionOptions(TypedDict, total=False):
     """``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``, as far as the model has it."""
     tools: Sequence[Union[str, Tool, Callable[..., Any]]]
     """The active tools: names of built-in ones, and tools of your own (see ``tool``)."""
-    permissions: Literal["read-only", "ask", "workspace", "allow"]
-    """What tool calls may do. ``ask``, the default: reading below the working directory is allowed, and everything else is
-    denied as long as nobody answers questions. ``allow``: everything, without a word."""
+    permissions: Union[str, Permissions, Handler]
+    """What tool calls may do: a preset (``read-only``, ``ask``, ``workspace``, ``allow``), a function that is asked, or
+    a ``Permissions`` with rules. ``ask``, the default: reading below the working directory is allowed, everything else
+    asks, and is denied when there is nobody to ask. ``allow``: everything, without a word."""
+    tool_hooks: Sequence[ToolHook]
+    """Asked about every tool call, in this order."""
+    budget: Union[Budget, Sequence[Budget]]
+    """Limits of what it may spend; all of them hold. Sessions may share one."""
     system_prompt: str
     """Replaces the built-in one."""
     session_dir: PathLike

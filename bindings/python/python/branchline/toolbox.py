@@ -14,6 +14,7 @@ from ._core import EngineCore, default_engine
 from .errors import ToolError
 from .events import JsonObject
 from .options import PathLike, json_text
+from .permissions import Handler, Permissions, as_permissions
 from .tools import Tool, ToolResult
 
 Edit = Union[Tuple[str, str], Mapping[str, str]]
@@ -65,16 +66,32 @@ class ToolboxCore:
 
     _in_loop = False
 
-    def __init__(self, cwd: PathLike = ".", *, tools: Sequence[Any] = (), engine: Optional[EngineCore] = None) -> None:
+    def __init__(
+        self,
+        cwd: PathLike = ".",
+        *,
+        tools: Sequence[Any] = (),
+        permissions: Union[str, Permissions, Handler, None] = None,
+        engine: Optional[EngineCore] = None,
+    ) -> None:
         """Makes a toolbox with the built-in tools and those of the engine.
 
-        ``cwd``: where they work. ``tools``: tools of your own. ``engine``: whose threads they run on.
+        ``cwd``: where they work. ``tools``: tools of your own. ``permissions``: what calls may do; everything, unless
+        given, as who calls a tool as a function has decided. ``engine``: whose threads they run on.
         """
         engine = engine or default_engine()
         self._native = engine._native.toolbox(Path(cwd))
         self._keep: List[Any] = list(engine._bindings)
         for tool in tools:
             self.add(tool)
+        if permissions is not None:
+            self.set_permissions(permissions)
+
+    def set_permissions(self, permissions: Union[str, Permissions, Handler]) -> None:
+        """Sets what calls may do from now on. Answers given for always are forgotten."""
+        policy, own = _serve.bind_permissions(as_permissions(permissions), in_loop=self._in_loop)
+        self._native.set_permissions(policy)
+        self._keep += own
 
     def add(self, tool: Any) -> None:
         """Adds a tool (``@branchline.tool``, or a plain function), replacing one of the same name."""

@@ -142,8 +142,7 @@ class Tool:
     @property
     def is_async(self) -> bool:
         """Whether the function is a coroutine function."""
-        call = getattr(self.function, "__call__", None)  # noqa: B004 - of an object, what is called
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+        return is_async(self.function)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self.function(*arguments, **keywords)
@@ -158,6 +157,12 @@ class Tool:
         if self._context is not None:
             keywords[self._context] = context
         return self.function(**keywords)
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it gives a coroutine, as far as that can be seen."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - of an object, what is called
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 def _context_of(function: Callable[..., Any]) -> Optional[str]:
