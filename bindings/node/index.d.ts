@@ -80,6 +80,146 @@ export type Durability = 'none' | 'turn' | 'entry'
 /** Policies by name, strictest first. */
 export type PermissionsPreset = 'read-only' | 'ask' | 'workspace' | 'allow'
 
+/** What happens to a call: it runs, the handler decides, or it does not run. */
+export type PermissionAction = 'allow' | 'ask' | 'deny'
+
+/** What calls of a tool do, at most. */
+export type Effect = 'read' | 'write' | 'execute'
+
+/** A policy with rules. A call is judged by the first that says anything: root, tool, effect, preset. */
+export interface PermissionsOptions {
+  /** `ask` by default. */
+  preset?: PermissionsPreset
+  /** What happens to the calls of one tool, by its name. */
+  tools?: Record<string, PermissionAction>
+  effects?: Partial<Record<Effect, PermissionAction>>
+  /** Directories outside of which every path is refused. */
+  root?: string | string[]
+  /** Who is asked. Without one, when it throws, or when it takes too long the call is denied. */
+  handler?: PermissionHandler
+  /** How long the handler may take; ten minutes by default. */
+  timeoutMs?: number
+}
+
+export type Permissions = PermissionsPreset | PermissionHandler | PermissionsOptions
+
+/** A call that asks for permission. */
+export interface PermissionRequest {
+  tool: string
+  effect: Effect
+  /** The arguments the tool will get. */
+  arguments: Record<string, any>
+  /** The exact text of a command. */
+  command?: string
+  /** The paths the call names: as written, absolute, with links followed (what will be opened), below the root or not. */
+  paths: { given: string; path: string; real: string; inside: boolean }[]
+  /** The rule that asks. */
+  rule: string
+  /** As events carry it; empty in a toolbox. */
+  callId: string
+  /** Empty in a toolbox. */
+  sessionId: string
+  cwd: string
+  /** Aborts when nobody waits for the answer any more. */
+  signal: AbortSignal
+}
+
+/**
+ * This call runs, or not; the model reads the reason. `allowAlways`: so do others of the session without a question, the
+ * same tool with the same command and paths, all calls of the tool, or all whose paths lead below a directory.
+ */
+export type PermissionAnswer =
+  | boolean
+  | 'allow'
+  | 'deny'
+  | 'allowAlways'
+  | { decision: 'allow' }
+  | { decision: 'deny'; reason?: string }
+  | { decision: 'allowAlways'; scope?: 'same' | 'tool' | { below: string } }
+
+export type PermissionHandler = (request: PermissionRequest) => PermissionAnswer | Promise<PermissionAnswer>
+
+/** A tool call as hooks see it. */
+export interface HookedCall {
+  name: string
+  callId: string
+  sessionId: string
+  /** The arguments the tool will get, or got. */
+  arguments: Record<string, any>
+  /** Aborts with the run. */
+  signal: AbortSignal
+}
+
+/** What a hook says before a call: nothing or true (it runs), false or a text (it does not; the model reads the text), or more. */
+export type BeforeAnswer =
+  | void
+  | null
+  | boolean
+  | string
+  | {
+      /** The call does not run; the model reads the text. */
+      block?: string | boolean
+      /** When every call of the batch says so, the run ends after them. */
+      terminate?: boolean
+      /** The arguments the tool gets; the stored call keeps the model's own. */
+      arguments?: Record<string, unknown>
+    }
+
+/** The parts of a result to replace. */
+export interface ResultChange {
+  content?: string | (TextContent | ImageContent)[]
+  details?: unknown
+  structuredContent?: unknown
+  usage?: Usage
+  isError?: boolean
+  terminate?: boolean
+}
+
+/** Is asked before and after every tool call. What it throws, or rejects with, is the call's error. */
+export interface ToolHook {
+  before?(call: HookedCall): BeforeAnswer | Promise<BeforeAnswer>
+  after?(call: HookedCall, result: ToolResult & { isError: boolean }): void | null | ResultChange | Promise<void | null | ResultChange>
+}
+
+/** Limits; what is absent has none. */
+export interface BudgetLimits {
+  /** Requests to models: turns, summaries, and every repetition of a failed one. */
+  requests?: number | null
+  /** Requests for the next message of a conversation. */
+  turns?: number | null
+  /** In and out, cached ones included. */
+  tokens?: number | null
+  /** US dollars. */
+  cost?: number | null
+  /** Time during which at least one of the sessions runs. */
+  wallTimeMs?: number | null
+  /** With a limit of cost: count requests whose price nobody knows as free, instead of refusing them. */
+  ignoreUnknownPrices?: boolean
+}
+
+export interface BudgetUse {
+  requests: number
+  turns: number
+  tokens: number
+  /** US dollars, of requests whose price is known. */
+  cost: number
+  /** Requests whose price nobody knows. */
+  unpricedRequests: number
+  wallTimeMs: number
+}
+
+/**
+ * Hard limits for what sessions may spend, and what they spent. Several sessions may share one. A request that would break
+ * a limit is not sent: the run ends with an event `budget_exceeded`, and the session goes on when the limits allow it again.
+ */
+export declare class Budget {
+  constructor(limits?: BudgetLimits)
+  /** What was spent so far. */
+  readonly used: BudgetUse
+  /** May be assigned at any time, also while sessions run. */
+  limits: BudgetLimits
+}
+
 export interface EngineOptions {
   /** Worker threads; one for each processor, at most 4, by default. */
   workerThreads?: number
@@ -87,6 +227,8 @@ export interface EngineOptions {
   agentDir?: string
   /** `provider/model` for sessions that choose none. */
   defaultModel?: string
+  /** What tool calls may do in sessions that do not say; `ask` by default. */
+  permissions?: Permissions
 }
 
 export interface SessionOptions {
@@ -109,10 +251,14 @@ export interface SessionOptions {
   /** The active tools: names of known ones, and tools of your own. The file's own choice, else all. */
   tools?: (string | ToolOptions<any>)[]
   /**
-   * What tool calls may do; `ask` by default: reading below the working directory is allowed, and everything else is denied
-   * as long as nobody answers questions. `allow`: everything, without a word.
+   * What tool calls may do: a preset, a function that is asked, or rules. `ask` by default: reading below the working
+   * directory is allowed, everything else asks, and is denied when there is nobody to ask. `allow`: everything.
    */
-  permissions?: PermissionsPreset
+  permissions?: Permissions
+  /** Asked about every tool call, in this order, in front of the permissions. */
+  toolHooks?: ToolHook[]
+  /** Limits of what it may spend; all of them hold. Sessions may share one. */
+  budget?: Budget | Budget[]
   /** Replaces the built-in system prompt. */
   systemPrompt?: string
   durability?: Durability
@@ -467,6 +613,25 @@ export interface HostMessage {
   details?: unknown
 }
 
+export interface RunBashOptions {
+  /** The host's name for it, in its events. */
+  id?: string
+  /** The model never sees it. */
+  excludeFromContext?: boolean
+}
+
+/** What a shell run of the user came to. */
+export interface UserCommand {
+  /** The end of what it printed, without control sequences. */
+  output: string
+  exitCode: number | null
+  cancelled: boolean
+  /** `output` is not all. */
+  truncated: boolean
+  /** Where all of it is. */
+  fullOutputPath: string | null
+}
+
 /** A shell run of the user that is over. */
 export interface BashExecution {
   command: string
@@ -568,6 +733,10 @@ export declare class Session {
   editContext(entryId: string, replacement: { content: string | ContentBlock[] } | null): Promise<string>
   /** Stores a shell run of the user. Returns the entry's id; `null` when it is stored after what runs. */
   recordBash(execution: BashExecution): Promise<string | null>
+  /** Runs a command of the user, with `bash_execution_update` events, and stores what came of it. No permission is asked. */
+  runBash(command: string, options?: RunBashOptions): Promise<UserCommand>
+  /** Ends all commands of `runBash` with everything they started. */
+  abortBash(): void
   /**
    * Gives a message to the model without starting a run: after the current turn, before the next request, when the run
    * would end, or behind the next prompt. Returns the entry's id when it was stored at once.
@@ -698,6 +867,8 @@ export interface ToolboxOptions extends WithEngine {
   cwd?: string
   /** Tools of your own, besides the built-in ones and the engine's. */
   tools?: ToolOptions<any>[]
+  /** What calls may do; everything by default, as who calls a tool as a function has decided. */
+  permissions?: Permissions
 }
 
 /** The tools in a directory, as functions, without a session. Errors: `tool_failed`, with the `result`; `closed`. */
@@ -707,6 +878,8 @@ export declare class Toolbox {
   readonly definitions: { name: string; description: string; parameters: { [key: string]: unknown } }[]
   /** Adds a tool, replacing one of the same name. */
   add(tool: ToolOptions<any>): void
+  /** Sets what calls may do from now on. Answers given for always are forgotten. */
+  setPermissions(permissions: Permissions): void
   /** Calls any tool. */
   call(tool: string | Tool, args?: { [key: string]: unknown }, options?: ToolCallOptions): Promise<ToolCallResult>
   /** Reads a text file, from line `offset` (from 1), at most `limit` lines; or an image. */

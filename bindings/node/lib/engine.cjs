@@ -1,6 +1,7 @@
 'use strict'
 const { bridge, call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
+const { bound, policyOf } = require('./permissions.cjs')
 const { Session, wrap } = require('./session.cjs')
 const { bind, invalid, split: splitTools } = require('./tools.cjs')
 
@@ -13,7 +14,11 @@ class Engine {
   #tools = [] // bindings, which its sessions and toolboxes keep too
 
   constructor(given = {}) {
-    const settings = options(given)
+    options(given)
+    const { permissions, ...rest } = given
+    const policy = permissions === undefined ? undefined : policyOf(permissions)
+    this.#tools.push(...(policy?.keep ?? []))
+    const settings = options({ ...rest, permissions: policy?.policy })
     this.#native = ask(() => bridge.engine(settings))
   }
 
@@ -41,11 +46,13 @@ class Engine {
 
   /** The options of a session, and the bindings of its tools, which it must keep. */
   #session(given) {
-    const { tools, customTools, ...rest } = given
+    const { tools, customTools, bounds: none, permissions, toolHooks, budget, ...rest } = given
     if (customTools !== undefined) throw invalid('tools of your own belong into tools')
+    if (none !== undefined) throw invalid('permissions, toolHooks and budget are options of their own')
+    const { bounds, keep } = bound({ permissions, toolHooks, budget })
     const { names, own } = tools === undefined || tools === null ? { own: [] } : splitTools(tools)
-    const settings = options({ ...rest, tools: names, customTools: own.map((binding) => binding.custom) })
-    return { settings, keep: [...this.#tools, ...own] }
+    const settings = options({ ...rest, bounds, tools: names, customTools: own.map((binding) => binding.custom) })
+    return { settings, keep: [...this.#tools, ...own, ...keep] }
   }
 
   addTool(tool) {

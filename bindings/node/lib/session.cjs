@@ -191,6 +191,15 @@ class Session {
     return this.#call((ticket) => this.#native.recordBash(ticket, given))
   }
 
+  async runBash(command, given = {}) {
+    text(command, 'command')
+    return JSON.parse(await this.#call((ticket) => this.#native.runBash(ticket, command, options(given))))
+  }
+
+  abortBash() {
+    ask(() => this.#native.abortBash())
+  }
+
   async sendCustomMessage(message, { delivery = 'store' } = {}) {
     const [given, when] = [json(message, 'message'), json(delivery, 'delivery')]
     return this.#call((ticket) => this.#native.sendCustomMessage(ticket, given, when))

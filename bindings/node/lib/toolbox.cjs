@@ -2,6 +2,7 @@
 const { call, ask } = require('./native.cjs')
 const { BranchlineError, text, json } = require('./errors.cjs')
 const { defaultEngine, toolboxOf } = require('./engine.cjs')
+const { policyJson } = require('./permissions.cjs')
 const { bind, invalid } = require('./tools.cjs')
 
 /** What a tool call came to. */
@@ -35,7 +36,7 @@ class Toolbox {
   #keep = []
 
   constructor(given = {}) {
-    const { cwd = process.cwd(), tools = [], engine, ...unknown } = given
+    const { cwd = process.cwd(), tools = [], permissions, engine, ...unknown } = given
     for (const name of Object.keys(unknown)) throw invalid(`a toolbox has no option ${JSON.stringify(name)}`)
     text(cwd, 'cwd')
     if (!Array.isArray(tools)) throw invalid('tools must be a list of tools')
@@ -43,10 +44,17 @@ class Toolbox {
     this.#native = made.native
     this.#keep.push(...made.keep)
     tools.forEach((tool) => this.add(tool))
+    if (permissions !== undefined) this.setPermissions(permissions)
   }
 
   get definitions() {
     return JSON.parse(ask(() => this.#native.definitions()))
+  }
+
+  setPermissions(permissions) {
+    const { text, keep } = policyJson(permissions)
+    ask(() => this.#native.setPermissions(text))
+    this.#keep.push(...keep)
   }
 
   add(tool) {

@@ -41,8 +41,14 @@ let last = 0
 /** Makes a tool callable. The result must be kept as long as it is. */
 function bind(given) {
   const { execute, ...definition } = tool(given)
+  const binding = bindFunction(execute)
+  binding.custom = { target: binding.number, definition }
+  return binding
+}
+
+/** Has requests with the binding's number answered by a function, as long as the binding is kept. */
+function bindFunction(execute) {
   const binding = { execute, number: ++last }
-  binding.custom = { target: last, definition }
   bindings.set(last, new WeakRef(binding))
   gone.register(binding, last)
   if (desk === undefined) {
@@ -75,10 +81,10 @@ function take(notice) {
   }
   const binding = bindings.get(notice.target)?.deref()
   if (binding) void run(notice, binding)
-  else desk.fail(notice.id, 'the tool does not exist any more')
+  else desk.fail(notice.id, 'the function does not exist any more')
 }
 
-async function run({ id, name, callId, sessionId, cwd, arguments: args }, { execute }) {
+async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute }) {
   const controller = new AbortController()
   running.set(id, controller)
   const progress = (update) => {
@@ -87,8 +93,8 @@ async function run({ id, name, callId, sessionId, cwd, arguments: args }, { exec
   }
   const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
   try {
-    const value = await served.run(sessionId, () => execute(args, context))
-    const result = json(value ?? null, 'the result of the tool')
+    const value = await served.run(sessionId, () => execute(args, context, kind))
+    const result = json(value ?? null, kind === 'tool' ? 'the result of the tool' : 'the answer')
     ask(() => desk.complete(id, result))
   } catch (error) {
     desk.fail(id, failure(error))
@@ -117,4 +123,4 @@ function refuseToWaitFor(sessionId) {
 /** Whether a tool is running, which may be waiting for its signal. */
 const serving = () => running.size > 0
 
-module.exports = { Tool, tool, bind, split, refuseToWaitFor, serving, invalid }
+module.exports = { Tool, tool, bind, bindFunction, split, refuseToWaitFor, serving, invalid }

@@ -18,6 +18,7 @@ use crate::engine::{Engine, Lifeline};
 use crate::executor::Executor;
 use crate::failure;
 use crate::outcome::{Outcome, check_text};
+use crate::policy::{Budget, Budgets};
 use crate::tools::{Desk, ToolDesk};
 
 /// How long the end of an environment may wait for its sessions: long enough to end the processes of running tools,
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     limit: AtomicUsize,
     /// Requests to tools of the environment.
     pub(crate) desk: Desk,
+    pub(crate) budgets: Budgets,
 }
 
 impl Shared {
@@ -126,7 +128,14 @@ impl Bridge {
             .build_callback(|call| Ok(FnArgs::from(call.value)))?;
         let executor = failure::guard(Executor::new)?;
         let limit = AtomicUsize::new(limit as usize);
-        let shared = Arc::new(Shared { port, executor, engines: Mutex::default(), limit, desk: Desk::new() });
+        let shared = Arc::new(Shared {
+            port,
+            executor,
+            engines: Mutex::default(),
+            limit,
+            desk: Desk::new(),
+            budgets: Budgets::default(),
+        });
         // Hooks run last in, first out: this one before the port's own.
         env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {
             if let Some(shared) = shared.upgrade() {
@@ -173,6 +182,11 @@ impl Bridge {
     #[napi]
     pub fn desk(&self) -> ToolDesk {
         ToolDesk::new(self.shared.clone())
+    }
+
+    #[napi]
+    pub fn budget(&self, limits: String) -> napi::Result<Budget> {
+        failure::guard(|| Budget::new(self.shared.clone(), &limits))
     }
 
     #[napi]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use branchline::providers::scripted::{Script, ScriptControl};
-use branchline::{Result, SessionOptions};
+use branchline::{EngineOptions, Result, SessionOptions};
 use napi_derive::napi;
 use serde_json::{Value, json};
 
@@ -35,7 +35,13 @@ enum Source {
 
 impl Engine {
     pub(crate) fn new(shared: Arc<Shared>, json: &str) -> Result<Engine> {
-        let engine = branchline::Engine::new(options::read::<options::Engine>(json)?.into())?;
+        let mut given = options::read::<options::Engine>(json)?;
+        let policy = given.permissions.take();
+        let mut settings: EngineOptions = given.into();
+        if let Some(policy) = policy {
+            settings.permissions = shared.permissions(policy)?;
+        }
+        let engine = branchline::Engine::new(settings)?;
         let lifeline = Arc::new(Lifeline { engine });
         shared.register(&lifeline);
         Ok(Engine { shared, lifeline })
@@ -45,7 +51,9 @@ impl Engine {
         let options: SessionOptions = guard(|| {
             let mut given = options::read::<options::Session>(json)?;
             let custom = std::mem::take(&mut given.custom_tools);
+            let bounds = std::mem::take(&mut given.bounds);
             let mut options: SessionOptions = given.into();
+            self.shared.bound(bounds, &mut options)?;
             for tool in custom {
                 options.custom_tools.push(self.shared.desk.tool(tool)?);
             }

@@ -24,6 +24,7 @@ mod failure;
 mod feed;
 mod options;
 mod outcome;
+mod policy;
 mod session;
 mod siblings;
 mod tools;

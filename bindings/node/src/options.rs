@@ -1,12 +1,13 @@
 //! Options as JavaScript writes them. A misspelt one is an error, not a silence.
 
 use branchline::tree::{CreateOptions, Durability, ListOptions};
-use branchline::{EngineOptions, Error, ErrorCode, ForkPosition, NavigateOptions, Permissions, PromptOptions, Result};
+use branchline::{EngineOptions, Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result};
 use branchline::{SessionOptions, WhenRunning};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::policy::{Bounds, Policy};
 use crate::tools::Custom;
 
 /// Reads an options object.
@@ -30,6 +31,7 @@ pub(crate) struct Engine {
     worker_threads: Option<usize>,
     agent_dir: Option<String>,
     default_model: Option<String>,
+    pub(crate) permissions: Option<Policy>,
 }
 
 impl From<Engine> for EngineOptions {
@@ -57,18 +59,12 @@ pub(crate) struct Session {
     tools: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) custom_tools: Vec<Custom>,
-    #[serde(default, deserialize_with = "permissions")]
-    permissions: Option<Permissions>,
+    #[serde(default)]
+    pub(crate) bounds: Bounds,
     system_prompt: Option<String>,
     durability: Option<Durability>,
     #[serde(default)]
     read_only: bool,
-}
-
-/// The name of a preset.
-fn permissions<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Option<Permissions>, D::Error> {
-    let name = Option::<String>::deserialize(from)?;
-    name.map(|name| Permissions::named(&name)).transpose().map_err(serde::de::Error::custom)
 }
 
 impl From<Session> for SessionOptions {
@@ -83,7 +79,6 @@ impl From<Session> for SessionOptions {
         options.model = given.model;
         options.thinking_level = given.thinking_level;
         options.tools = given.tools;
-        options.permissions = given.permissions;
         options.system_prompt = given.system_prompt;
         options.durability = given.durability.unwrap_or_default();
         options.read_only = given.read_only;

@@ -52,6 +52,10 @@ impl Desk {
         Ok(Arc::new(HostTool::new(custom.definition, self.asker.clone(), custom.target.into())?))
     }
 
+    pub(crate) fn asker(&self) -> Asker {
+        self.asker.clone()
+    }
+
     fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Request>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -92,6 +96,7 @@ impl Desk {
         };
         let text = json::to_string(&json!({
             "id": request.id(),
+            "kind": request.kind().name(),
             "target": request.target(),
             "name": request.name(),
             "callId": request.call_id(),
@@ -192,6 +197,15 @@ impl Toolbox {
     pub fn add(&self, custom: String) -> napi::Result<()> {
         guard(|| {
             self.toolbox.add(self.shared.desk.tool(crate::options::read(&custom)?)?);
+            Ok(())
+        })
+    }
+
+    /// What calls may do from now on.
+    #[napi]
+    pub fn set_permissions(&self, policy: String) -> napi::Result<()> {
+        guard(|| {
+            self.toolbox.set_permissions(self.shared.permissions(crate::options::read(&policy)?)?);
             Ok(())
         })
     }

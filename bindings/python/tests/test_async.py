@@ -69,7 +69,7 @@ def test_many_at_once(engine, work):
     engine.add_scripted_model("slow", {"replies": [say("x" * 200)], "atEnd": "loop", "chunk": 1})
 
     async def one():
-        session = await aio.Session.create(work, engine=engine, model="scripted/slow", in_memory=True, permissions="allow")
+        session = await aio.Session.create(work, engine=engine, model="scripted/slow", in_memory=True)
         return (await session.run("go")).text
 
     async def main():

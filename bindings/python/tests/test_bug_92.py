@@ -86,7 +86,8 @@ def test_bug_92_inside_asyncio(engine, work, scripted):
             return "slept"
 
         engine.add_scripted_model("n", [call("nap", {}), say("ok")])
-        session = await aio.Session.create(work, engine=engine, model="scripted/n", tools=[nap], in_memory=True, permissions="allow")
+        options = {"tools": [nap], "in_memory": True, "permissions": "allow"}
+        session = await aio.Session.create(work, engine=engine, model="scripted/n", **options)
         return session.sync.run("x")
 
     assert asyncio.run(main()).text == "ok"

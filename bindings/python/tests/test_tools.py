@@ -369,7 +369,8 @@ def test_coroutines_run_in_the_loop_of_the_session(engine, work):
         tools = aio.Toolbox(work, engine=engine, tools=[where])
         assert (await tools.call(where)).structured is True
         engine.add_scripted_model("a", [call("where", {}), say("ok")])
-        session = await aio.Session.create(work, engine=engine, model="scripted/a", tools=[where], in_memory=True, permissions="allow")
+        options = {"tools": [where], "in_memory": True, "permissions": "allow"}
+        session = await aio.Session.create(work, engine=engine, model="scripted/a", **options)
         assert text_of_result(await session.run("x")) == "true"
 
     asyncio.run(main())

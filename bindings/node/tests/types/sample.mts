@@ -1,5 +1,5 @@
 // Compiled, never run: the declarations as a host meets them. A line below `@ts-expect-error` must not compile.
-import { BranchlineError, Engine, Session, Toolbox, listSessions, tool, type Message, type SessionEvent } from 'branchline'
+import { BranchlineError, Budget, Engine, Session, Toolbox, listSessions, tool, type Message, type SessionEvent } from 'branchline'
 
 const controller = new AbortController()
 await using session = await Session.create({ cwd: '.', model: 'scripted/demo', durability: 'turn' })
@@ -41,6 +41,16 @@ const fork = await session.fork(path[0] ?? '', { position: 'at' })
 const other: Session = fork.session
 await (await other.clone()).close()
 const id: string = await session.setLabel(path[0] ?? '', null)
+
+const budget = new Budget({ requests: 5, cost: 0.5 })
+await using careful = await Session.create({
+  permissions: { preset: 'workspace', tools: { bash: 'deny' }, effects: { write: 'ask' }, root: ['src'], handler: async (request) => request.command === undefined },
+  toolHooks: [{ before: (call) => (call.name === 'bash' ? 'no' : undefined), after: (_, result) => ({ isError: !result.isError }) }],
+  budget,
+})
+budget.limits = { ...budget.limits, requests: budget.used.requests + 1 }
+await Session.create({ permissions: (request) => ({ decision: 'allowAlways', scope: { below: request.cwd } }) })
+console.log((await careful.runBash('ls', { id: 'a' })).exitCode)
 
 const sibling: Session = await session.branch(null, { model: 'scripted/demo', tools: ['read'] })
 const exploration = session.explore(['a', { text: 'b', thinkingLevel: 'high' }], { at: path[0], limit: 2, signal: controller.signal })
@@ -97,3 +107,7 @@ await session.setThinkingLevel('enormous')
 session.explore('a')
 // @ts-expect-error no such delivery
 await session.sendCustomMessage({ customType: 'note', content: '' }, { delivery: 'never' })
+// @ts-expect-error no such decision
+await Session.create({ permissions: () => 'maybe' })
+// @ts-expect-error no such limit
+new Budget({ request: 1 })

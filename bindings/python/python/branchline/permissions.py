@@ -17,9 +17,9 @@ from .tools import ToolContext, ToolResult, is_async
 if TYPE_CHECKING:
     from typing import Literal
 
-    Action = Literal["allow", "ask", "deny"]
-    Effect = Literal["read", "write", "execute"]
-    Preset = Literal["read-only", "ask", "workspace", "allow"]
+    _Action = Literal["allow", "ask", "deny"]
+    _Effect = Literal["read", "write", "execute"]
+    _Preset = Literal["read-only", "ask", "workspace", "allow"]
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,10 @@ class Permissions:
 
     def __init__(
         self,
-        preset: Preset = "ask",
+        preset: _Preset = "ask",
         *,
-        tools: Optional[Mapping[str, Action]] = None,
-        effects: Optional[Mapping[Effect, Action]] = None,
+        tools: Optional[Mapping[str, _Action]] = None,
+        effects: Optional[Mapping[_Effect, _Action]] = None,
         root: Union[PathLike, Sequence[PathLike], None] = None,
         handler: Optional[Handler] = None,
         timeout: Optional[float] = None,

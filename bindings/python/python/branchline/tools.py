@@ -196,8 +196,8 @@ def tool(function: Optional[Callable[..., Any]] = None, /, **options: Any) -> An
     dataclasses, enums), descriptions of parameters from lines ``name: text`` of the docstring or from
     ``Annotated[int, "text"]``, everything else of the docstring is the description. ``parameters`` gives the schema
     yourself. ``sequential``: a model's calls run one after the other when this tool is among them. ``snippet`` and
-    ``guidelines`` go to the system prompt. Permissions go by ``effect``, ``read``, ``write`` or ``execute`` (anything), and
-    look at where the arguments named in ``path_arguments`` lead.
+    ``guidelines`` go to the system prompt. Permissions go by ``effect``, ``read``, ``write`` or ``execute`` (anything),
+    and look at where the arguments named in ``path_arguments`` lead.
 
     The function returns a text, a dictionary or other plain data (which the model gets as JSON), a list of blocks, or a
     ``ToolResult``. What it raises is a failed call with the exception's message. A parameter annotated ``ToolContext``
