@@ -393,6 +393,8 @@ export interface RunResult {
   leaf: string | null
   /** `session.abort()` or a signal ended it. */
   aborted: boolean
+  /** The limit of a budget that stopped it: a number, tokens, US dollars, or seconds. */
+  budgetExceeded: { limit: 'requests' | 'turns' | 'tokens' | 'cost' | 'wall_time'; used: number; max: number; priceUnknown: boolean } | null
   /** The messages of the run. */
   messages: Message[]
 }
@@ -488,10 +490,12 @@ export interface BranchOptions {
   thinkingLevel?: ThinkingLevel
   /** The active tools; what the path says by default, else the session's own. */
   tools?: (string | Tool)[]
+  /** Limits besides those of the session; of an exploration, what all siblings together may spend. */
+  budget?: Budget | Budget[]
 }
 
 /** One prompt of an exploration, with choices for its sibling. */
-export interface ExplorePrompt extends BranchOptions {
+export interface ExplorePrompt extends Omit<BranchOptions, 'budget'> {
   text: string
   images?: ImageContent[]
 }

@@ -66,6 +66,11 @@ class Budget {
 const numberOf = Budget.numberOf
 delete Budget.numberOf
 
+/** The numbers of one budget, several, or none. */
+function numbersOf(budget) {
+  return budget === undefined ? [] : (Array.isArray(budget) ? budget : [budget]).map(numberOf)
+}
+
 /** What a session may do and spend, as the native half takes it, and what must be kept with it. */
 function bound({ permissions, toolHooks, budget }) {
   const bounds = {}
@@ -81,7 +86,7 @@ function bound({ permissions, toolHooks, budget }) {
     bounds.toolHooks = hooks.map(({ hook }) => hook)
     keep.push(...hooks.map(({ binding }) => binding))
   }
-  if (budget !== undefined) bounds.budgets = (Array.isArray(budget) ? budget : [budget]).map(numberOf)
+  bounds.budgets = numbersOf(budget)
   return { bounds, keep }
 }
 
@@ -91,4 +96,4 @@ function policyJson(permissions) {
   return { text: json(policy, 'permissions'), keep }
 }
 
-module.exports = { Budget, bound, policyOf, policyJson }
+module.exports = { Budget, bound, numbersOf, policyOf, policyJson }

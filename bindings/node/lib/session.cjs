@@ -3,6 +3,7 @@ const { call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
 const { Exploration } = require('./exploration.cjs')
+const { numbersOf } = require('./permissions.cjs')
 const { Run } = require('./run.cjs')
 const { Tool, invalid, refuseToWaitFor, serving } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
@@ -123,10 +124,10 @@ class Session {
     return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)), this.#tools)
   }
 
-  async branch(at, given = {}) {
+  async branch(at, { budget, ...given } = {}) {
     const where = at === undefined ? {} : { at }
-    const settings = options(named({ ...where, ...given }))
-    return wrap(await this.#call((ticket) => this.#native.branch(ticket, settings)), this.#tools)
+    const [settings, budgets] = [options(named({ ...where, ...given })), numbersOf(budget)]
+    return wrap(await this.#call((ticket) => this.#native.branch(ticket, settings, budgets)), this.#tools)
   }
 
   isSiblingOf(other) {
@@ -134,11 +135,11 @@ class Session {
     return this.#native.isSiblingOf(other.#native)
   }
 
-  explore(prompts, { signal, ...rest } = {}) {
+  explore(prompts, { signal, budget, ...rest } = {}) {
     if (!Array.isArray(prompts)) throw invalid('prompts must be a list of prompts')
     const all = json(prompts.map((prompt) => (typeof prompt === 'string' ? prompt : named(prompt))), 'prompts')
-    const settings = options(named(rest))
-    const begin = (ticket) => this.#native.explore(ticket, all, settings)
+    const [settings, budgets] = [options(named(rest)), numbersOf(budget)]
+    const begin = (ticket) => this.#native.explore(ticket, all, settings, budgets)
     return new Exploration(this, begin, (native) => wrap(native, this.#tools), signal)
   }
 

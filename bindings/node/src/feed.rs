@@ -158,6 +158,7 @@ fn result_json(result: &RunResult) -> String {
         "errorMessage": result.error_message,
         "leaf": result.leaf,
         "aborted": result.aborted,
+        "budgetExceeded": result.budget_exceeded,
     });
     let mut json = branchline::json::to_string(&facts);
     json.pop();

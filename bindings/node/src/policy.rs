@@ -69,12 +69,13 @@ impl Shared {
         for Hook { target, before, after } in given.tool_hooks {
             options.tool_hooks.push(Arc::new(HostHook::new(self.desk.asker(), target.into(), before, after)));
         }
-        for number in given.budgets {
-            let budget = self.budgets.known().get(&number).cloned();
-            let unknown = || Error::new(ErrorCode::InvalidArgument, "there is no such budget");
-            options.budgets.push(budget.ok_or_else(unknown)?);
-        }
+        options.budgets = self.budgets(&given.budgets)?;
         Ok(())
+    }
+
+    pub(crate) fn budgets(&self, numbers: &[u32]) -> Result<Vec<branchline::Budget>> {
+        let unknown = || Error::new(ErrorCode::InvalidArgument, "there is no such budget");
+        numbers.iter().map(|number| self.budgets.known().get(number).cloned().ok_or_else(unknown)).collect()
     }
 }
 

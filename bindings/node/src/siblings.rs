@@ -17,8 +17,9 @@ use crate::session::Session;
 #[napi]
 impl Session {
     #[napi]
-    pub fn branch(&self, ticket: u32, options: String) -> napi::Result<()> {
-        let form: BranchForm = guard(|| options::read(&options))?;
+    pub fn branch(&self, ticket: u32, options: String, budgets: Vec<u32>) -> napi::Result<()> {
+        let mut form: BranchForm = guard(|| options::read(&options))?;
+        form.options.budgets = guard(|| self.shared.budgets(&budgets))?;
         self.next(ticket, |session| async move { session.branch(form.at, form.options).await });
         Ok(())
     }
@@ -61,9 +62,10 @@ impl Session {
     }
 
     #[napi]
-    pub fn explore(&self, ticket: u32, prompts: String, options: String) -> napi::Result<()> {
+    pub fn explore(&self, ticket: u32, prompts: String, options: String, budgets: Vec<u32>) -> napi::Result<()> {
         let prompts: Vec<ExplorePrompt> = guard(|| options::read(&prompts))?;
-        let options: ExploreOptions = guard(|| options::read(&options))?;
+        let mut options: ExploreOptions = guard(|| options::read(&options))?;
+        options.branch.budgets = guard(|| self.shared.budgets(&budgets))?;
         let (shared, lifeline) = (self.shared.clone(), self.lifeline.clone());
         self.call(ticket, |session| async move {
             let exploration = Arc::new(session.explore(prompts, options).await?);

@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import test from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { BranchlineError, Exploration } from '../index.mjs'
+import { BranchlineError, Budget, Exploration } from '../index.mjs'
 import { collect, directory, node, says, session } from './support.mjs'
 
 const hangs = { ...says('half'), hang: true }
@@ -165,4 +165,16 @@ test('from one session to the next', async (t) => {
   const again = await first.engine.importSession(elsewhere, { sessionDir: dir })
   assert.equal(basename(again.path), 'elsewhere-1.jsonl')
   await assert.rejects(first.engine.importSession('missing.jsonl'), code('storage_failed'))
+})
+
+test('a budget for all of an exploration', async (t) => {
+  const first = await session(t, { script: script(says('x')) })
+  const budget = new Budget({ requests: 1 })
+  const [one, two] = await first.explore(['a', 'b'], { limit: 1, budget }).results()
+  assert.deepEqual([one.isComplete, one.budgetExceeded], [true, null])
+  assert.deepEqual([two.budgetExceeded.limit, two.budgetExceeded.max, budget.used.requests], ['requests', 1, 1])
+  const branch = await first.branch(undefined, { budget: [budget] })
+  assert.equal((await branch.run('c')).budgetExceeded.limit, 'requests')
+  assert.equal((await first.run('d')).budgetExceeded, null)
+  await assert.rejects(first.branch(undefined, { budget: 1 }), code('invalid_argument'))
 })

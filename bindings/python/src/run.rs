@@ -71,6 +71,8 @@ fn outcome<'py>(py: Python<'py>, result: &RunResult) -> PyResult<Bound<'py, PyDi
     dict.set_item("error_message", result.error_message.as_deref())?;
     dict.set_item("leaf", result.leaf.as_deref())?;
     dict.set_item("aborted", result.aborted)?;
+    let over = result.budget_exceeded.map(|over| (over.limit.name(), over.used, over.max, over.price_unknown));
+    dict.set_item("budget_exceeded", over)?;
     Ok(dict)
 }
 

@@ -14,6 +14,7 @@ use crate::engine;
 use crate::error;
 use crate::owned::Owned;
 use crate::pending::Pending;
+use crate::policy::Budget;
 use crate::run::batch;
 use crate::session::{Heir, Session};
 
@@ -26,10 +27,20 @@ pub(crate) fn read<T: DeserializeOwned>(py: Python<'_>, json: &str) -> PyResult<
     })
 }
 
+fn owned(py: Python<'_>, budgets: &[Py<Budget>]) -> PyResult<Vec<branchline::Budget>> {
+    budgets.iter().map(|budget| budget.get().get(py)).collect()
+}
+
 /// Another live session over the same tree.
 #[pyfunction]
-pub(crate) fn branch(py: Python<'_>, session: &Session, options_json: &str) -> PyResult<Pending> {
-    let form: BranchForm = read(py, options_json)?;
+pub(crate) fn branch(
+    py: Python<'_>,
+    session: &Session,
+    options_json: &str,
+    budgets: Vec<Py<Budget>>,
+) -> PyResult<Pending> {
+    let mut form: BranchForm = read(py, options_json)?;
+    form.options.budgets = owned(py, &budgets)?;
     let (session, heir) = (session.own(py)?, session.heir(py)?);
     Ok(engine::session(async move { session.branch(form.at, form.options).await }, heir))
 }
@@ -87,9 +98,16 @@ fn switch_options(cwd: Option<PathBuf>) -> SwitchOptions {
 
 /// One prompt for each of several siblings; the result is an `Exploration`.
 #[pyfunction]
-pub(crate) fn explore(py: Python<'_>, session: &Session, prompts_json: &str, options_json: &str) -> PyResult<Pending> {
+pub(crate) fn explore(
+    py: Python<'_>,
+    session: &Session,
+    prompts_json: &str,
+    options_json: &str,
+    budgets: Vec<Py<Budget>>,
+) -> PyResult<Pending> {
     let prompts: Vec<ExplorePrompt> = read(py, prompts_json)?;
-    let options: ExploreOptions = read(py, options_json)?;
+    let mut options: ExploreOptions = read(py, options_json)?;
+    options.branch.budgets = owned(py, &budgets)?;
     let (session, heir) = (session.own(py)?, session.heir(py)?);
     Ok(Pending::new(async move { session.explore(prompts, options).await }, |py, exploration| {
         let exploration = Exploration { exploration: Owned::new(Arc::new(exploration)), heir };

@@ -230,6 +230,7 @@ def test_budgets(scripted):
     result = session.run("b")
     exceeded = next(event for event in result.events if isinstance(event, bl.BudgetExceeded))
     assert (exceeded.limit, exceeded.used, exceeded.max, exceeded.price_unknown) == ("requests", 3, 2, False)
+    assert result.budget_exceeded == bl.ExceededLimit("requests", 3, 2, False)
     assert session.state.phase == "idle"
     assert budget.limits == bl.BudgetLimits(requests=2, wall_time=600)
     budget.limits = bl.BudgetLimits(requests=3)

@@ -68,6 +68,19 @@ def test_adopt_can_say_what_the_others_found(scripted):
         session.adopt(scripted(say("x")))
 
 
+def test_a_budget_for_all_of_an_exploration(scripted):
+    session = scripted(say("x"))
+    budget = bl.Budget(requests=1)
+    first, second = session.explore(["a", "b"], limit=1, budget=budget)
+    assert first.is_complete and first.budget_exceeded is None
+    assert (second.budget_exceeded.limit, second.budget_exceeded.max) == ("requests", 1)
+    assert budget.used.requests == 1
+    assert session.branch(budget=[budget]).run("c").budget_exceeded is not None
+    assert session.run("d").text == "x"
+    with pytest.raises(errors.InvalidArgumentError):
+        session.branch(budget=["1"])
+
+
 def test_events_of_an_exploration_are_tagged(scripted):
     session = scripted(say("x"))
     with session.exploration(["a", "b", "c"], limit=2, capacity=4) as exploration:

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::budget::{BudgetLimits, BudgetUse};
+use super::budget::{BudgetExceeded, BudgetLimits, BudgetUse};
 
 /// `{requests?, turns?, tokens?, cost?, wallTimeMs?, ignoreUnknownPrices?}`
 #[derive(Serialize, Deserialize, Default)]
@@ -60,6 +60,18 @@ impl Serialize for BudgetUse {
         out.serialize_field("cost", &self.cost)?;
         out.serialize_field("unpricedRequests", &self.unpriced_requests)?;
         out.serialize_field("wallTimeMs", &ms(self.wall_time))?;
+        out.end()
+    }
+}
+
+impl Serialize for BudgetExceeded {
+    /// `{limit, used, max, priceUnknown}`
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_struct("BudgetExceeded", 4)?;
+        out.serialize_field("limit", self.limit.name())?;
+        out.serialize_field("used", &self.used)?;
+        out.serialize_field("max", &self.max)?;
+        out.serialize_field("priceUnknown", &self.price_unknown)?;
         out.end()
     }
 }

@@ -266,7 +266,7 @@ impl Serialize for SessionStats {
 }
 
 impl ExploreResult {
-    /// All but the session, as JSON: `{sibling, text, usage, stopReason, errorMessage, leaf, aborted, error: {code, message,
+    /// All but the session, as JSON: `{sibling, text, usage, stopReason, errorMessage, leaf, aborted, budgetExceeded, error: {code, message,
     /// path} | null, messages}`.
     pub fn to_json(&self) -> String {
         let error = self.error.as_ref().map(|error| {
@@ -281,6 +281,7 @@ impl ExploreResult {
             "errorMessage": self.error_message,
             "leaf": self.leaf,
             "aborted": self.aborted,
+            "budgetExceeded": self.budget_exceeded,
             "error": error,
         });
         let mut text = json::to_string(&facts);

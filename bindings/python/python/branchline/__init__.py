@@ -66,7 +66,7 @@ from .permissions import (
     RequestedPath,
     ToolHook,
 )
-from .run import Cost, Events, Run, RunResult, Usage
+from .run import Cost, Events, ExceededLimit, Run, RunResult, Usage
 from .session import Engine, Session, list_sessions
 from .siblings import START, Exploration, ExploreResult, Start
 from .toolbox import Toolbox
@@ -106,6 +106,7 @@ __all__ = [
     "Error",
     "Event",
     "Events",
+    "ExceededLimit",
     "Exploration",
     "ExploreResult",
     "ForkMessage",

@@ -9,6 +9,7 @@ from ._core import NavigateResult, SessionCore
 from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
+from .permissions import Budgets
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool
 
@@ -26,9 +27,10 @@ class AwaitedOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> Self:
         """Opens another live session over the same tree and file, a sibling, that begins at an entry."""
-        return type(self)(await self._branch(at, model, thinking_level, tools))
+        return type(self)(await self._branch(at, model, thinking_level, tools, budget))
 
     def exploration(
         self,
@@ -40,12 +42,13 @@ class AwaitedOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> Exploration[Self]:
         """Tries several prompts at once: an iterator of the events of all, and then their results.
 
         As ``explore``, whose results ``await exploration`` gives.
         """
-        exploration = self._explore(prompts, at, limit, capacity, model, thinking_level, tools)
+        exploration = self._explore(prompts, at, limit, capacity, model, thinking_level, tools, budget)
         return Exploration(exploration, type(self))
 
     async def explore(
@@ -57,9 +60,10 @@ class AwaitedOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> List[ExploreResult[Self]]:
         """Tries several prompts at once and waits for all results. Cancelling the task aborts all."""
-        exploration = self._explore(prompts, at, limit, 1024, model, thinking_level, tools)
+        exploration = self._explore(prompts, at, limit, 1024, model, thinking_level, tools, budget)
         return await Exploration(exploration, type(self))
 
     async def adopt(

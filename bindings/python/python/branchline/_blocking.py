@@ -8,6 +8,7 @@ from ._core import NavigateResult, SessionCore
 from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
+from .permissions import Budgets
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool
 
@@ -25,14 +26,15 @@ class BlockingOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> Self:
         """Opens another live session over the same tree and file, a sibling, that begins at an entry.
 
         ``at``: an entry's id, None for the leaf, ``START`` for a new root. From then on neither moves the other, and
-        both may run at once. What is not given is as the path says, else as in this session. The file is free when the
-        last sibling is closed.
+        both may run at once. What is not given is as the path says, else as in this session. ``budget``: limits
+        besides this session's, which it shares. The file is free when the last sibling is closed.
         """
-        return type(self)(self._branch(at, model, thinking_level, tools).wait())
+        return type(self)(self._branch(at, model, thinking_level, tools, budget).wait())
 
     def exploration(
         self,
@@ -44,13 +46,14 @@ class BlockingOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> Exploration[Self]:
         """Tries several prompts at once: an iterator of the events of all, and then their results.
 
         As ``explore``, whose results ``exploration.results()`` gives. ``capacity``: events held before the
         siblings wait for the reader.
         """
-        exploration = self._explore(prompts, at, limit, capacity, model, thinking_level, tools)
+        exploration = self._explore(prompts, at, limit, capacity, model, thinking_level, tools, budget)
         return Exploration(exploration, type(self))
 
     def explore(
@@ -62,14 +65,15 @@ class BlockingOperations(SessionCore):
         model: Optional[str] = None,
         thinking_level: Optional[str] = None,
         tools: Optional[Sequence[Union[str, Tool]]] = None,
+        budget: Optional[Budgets] = None,
     ) -> List[ExploreResult[Self]]:
         """Tries several prompts at once and waits for all results, in the order of the prompts.
 
         Each gets a sibling that begins at the same entry, ``limit`` of them run at a time. What fails is a result, too.
-        This session stays where it is; ``adopt`` goes on with one of them. Ctrl-C aborts all. ``exploration`` takes the
-        same and gives the events as well.
+        This session stays where it is; ``adopt`` goes on with one of them. ``budget``: what all of them together may
+        spend. Ctrl-C aborts all. ``exploration`` takes the same and gives the events as well.
         """
-        exploration = self._explore(prompts, at, limit, 1024, model, thinking_level, tools)
+        exploration = self._explore(prompts, at, limit, 1024, model, thinking_level, tools, budget)
         return Exploration(exploration, type(self)).results()
 
     def adopt(

@@ -19,7 +19,7 @@ from .context import ContextOperations
 from .errors import Error
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
-from .permissions import Budget, Handler, Permissions, as_permissions
+from .permissions import Handler, Permissions, as_permissions, native_budgets
 from .run import Events, Run
 from .siblings import SiblingOperations
 from .tools import Tool
@@ -168,9 +168,7 @@ class EngineCore:
             given["tool_hooks"] = [hook for hook, _ in hooks]
             own += [binding for _, binding in hooks]
         if "budget" in given:
-            budget = given.pop("budget")
-            budgets = [budget] if isinstance(budget, Budget) else list(budget)
-            given["budgets"] = [budget._native for budget in budgets]
+            given["budgets"] = native_budgets(given.pop("budget"))
         given["keep"] = [*self._bindings, *own]
         return given
 

@@ -426,3 +426,15 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"<Budget {self._native.limits()}, used {self._native.used()}>"
+
+
+Budgets = Union[Budget, Sequence[Budget]]
+"""One budget, or several that all hold."""
+
+
+def native_budgets(budget: Optional[Budgets]) -> List[native.Budget]:
+    """The budgets as the native half takes them."""
+    budgets = [] if budget is None else [budget] if isinstance(budget, Budget) else list(budget)
+    if not all(isinstance(one, Budget) for one in budgets):
+        raise InvalidArgumentError("budget is a Budget, or a list of them")
+    return [one._native for one in budgets]

@@ -66,6 +66,19 @@ class Usage:
         )
 
 
+@dataclass(frozen=True)
+class ExceededLimit:
+    """The limit of a budget that stopped a run."""
+
+    limit: str
+    """``requests``, ``turns``, ``tokens``, ``cost`` or ``wall_time``."""
+    used: float
+    """What is spent, with the least the next request would spend: a number, tokens, US dollars, or seconds."""
+    max: float
+    price_unknown: bool
+    """The cost is limited and the model's price is not known."""
+
+
 @dataclass(eq=False)
 class RunResult:
     """What a run came to. A request that failed is a result too: see ``stop_reason`` and ``error_message``."""
@@ -82,6 +95,8 @@ class RunResult:
     """The entry the session stood on when the run was over."""
     aborted: bool
     """An abort was asked for."""
+    budget_exceeded: Optional[ExceededLimit]
+    """The limit that stopped it, if one did."""
     events: List[Event] = field(repr=False)
     """The events of the run, when ``Session.run`` made it; otherwise empty, as whoever iterated has seen them."""
     _messages: List[str] = field(repr=False)
@@ -89,7 +104,10 @@ class RunResult:
     @staticmethod
     def _from_native(value: Dict[str, Any], events: List[Event]) -> RunResult:
         usage = Usage._from_value(json.loads(value.pop("usage")))
-        return RunResult(usage=usage, events=events, _messages=value.pop("messages"), **value)
+        over = value.pop("budget_exceeded")
+        exceeded = None if over is None else ExceededLimit(*over)
+        messages = value.pop("messages")
+        return RunResult(usage=usage, budget_exceeded=exceeded, events=events, _messages=messages, **value)
 
     @cached_property
     def messages(self) -> List[JsonObject]:

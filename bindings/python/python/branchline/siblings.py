@@ -31,7 +31,8 @@ from ._calls import Call
 from .errors import Error, InvalidArgumentError, make_error
 from .events import Event, JsonObject
 from .options import PathLike, json_text
-from .run import Events, Usage
+from .permissions import Budgets, native_budgets
+from .run import Events, ExceededLimit, Usage
 
 if TYPE_CHECKING:
     from ._core import NavigateResult
@@ -84,6 +85,8 @@ class ExploreResult(Generic[S]):
     """The entry the sibling stood on when it was done."""
     aborted: bool
     """An abort was asked for."""
+    budget_exceeded: Optional[ExceededLimit]
+    """The limit that stopped it, if one did."""
     error: Optional[Error]
     """There was no run, or it could not be stored: ``cancelled`` when it was aborted before its turn."""
     _messages: List[JsonObject] = field(repr=False)
@@ -105,6 +108,8 @@ def _result(session: S, text: str) -> ExploreResult[S]:
     error = value["error"]
     if error is not None:
         error = make_error(error["code"], error["message"], None if error["path"] is None else Path(error["path"]))
+    over = value["budgetExceeded"]
+    exceeded = None if over is None else ExceededLimit(over["limit"], over["used"], over["max"], over["priceUnknown"])
     return ExploreResult(
         session=session,
         sibling=value["sibling"],
@@ -114,6 +119,7 @@ def _result(session: S, text: str) -> ExploreResult[S]:
         error_message=value["errorMessage"],
         leaf=value["leaf"],
         aborted=value["aborted"],
+        budget_exceeded=exceeded,
         error=error,
         _messages=value["messages"],
     )
@@ -259,10 +265,15 @@ class SiblingOperations:
         return native.is_sibling_of(self._native, other._native)
 
     def _branch(
-        self, at: At, model: Optional[str], thinking_level: Optional[str], tools: Optional[Sequence[Any]]
+        self,
+        at: At,
+        model: Optional[str],
+        thinking_level: Optional[str],
+        tools: Optional[Sequence[Any]],
+        budget: Optional[Budgets],
     ) -> Call[native.Session]:
         options = _options(at, model=model, thinkingLevel=thinking_level, tools=_names(tools))
-        return Call(native.branch(self._native, options))
+        return Call(native.branch(self._native, options, native_budgets(budget)))
 
     def _explore(
         self,
@@ -273,13 +284,15 @@ class SiblingOperations:
         model: Optional[str],
         thinking_level: Optional[str],
         tools: Optional[Sequence[Any]],
+        budget: Optional[Budgets],
     ) -> native.Exploration:
         if isinstance(prompts, (str, Mapping)):
             raise InvalidArgumentError("prompts is a list of prompts")
         given = json_text([_prompt(prompt) for prompt in prompts])
         more = {"model": model, "thinkingLevel": thinking_level, "tools": _names(tools)}
         options = _options(at, limit=limit, capacity=capacity, **more)
-        return Call[native.Exploration](native.explore(self._native, given, options)).wait()
+        pending = native.explore(self._native, given, options, native_budgets(budget))
+        return Call[native.Exploration](pending).wait()
 
     def _adopt(
         self,

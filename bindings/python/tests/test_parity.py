@@ -1,0 +1,89 @@
+"""Every operation of the core's session exists in C, Python and Node, under the same name. Only reads sources."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from branchline import aio
+from branchline.session import Session
+
+ROOT = Path(__file__).parents[3]
+
+OTHER_NAMES = {
+    # Words that mean something else in a language, or are said in another way there.
+    ("c", "clone_session"): "clone",
+    ("node", "clone_session"): "clone",
+    ("node", "subscribe"): "events",
+    ("python", "clone_session"): "clone",
+    ("python", "set_label"): "label",
+}
+
+LANGUAGES = ("c", "node", "python")
+
+MISSING = {
+    # What a language does not have yet. Delete the line when it has it.
+    ("c", "abort_bash"),
+    ("c", "is_sibling_of"),
+    ("c", "run_bash"),
+    *(
+        (language, name)
+        for language in ("c", "node", "python")
+        for name in ("reload_resources", "resources", "set_resources")
+    ),
+}
+
+PROPERTIES_ALONE = {"set_name"}
+"""``session.name = …`` in Python; ``aio`` has the call."""
+
+
+def operations():
+    """Public methods of ``branchline::Session``."""
+    found = set()
+    for file in (ROOT / "core/src/session").glob("*.rs"):
+        blocks = re.findall(r"^impl Session \{\n(.*?)^\}", file.read_text(), re.MULTILINE | re.DOTALL)
+        found.update(
+            name for block in blocks for name in re.findall(r"^    pub (?:async )?fn (\w+)", block, re.MULTILINE)
+        )
+    return found
+
+
+def camel(name):
+    return re.sub(r"_(\w)", lambda match: match.group(1).upper(), name)
+
+
+def of_c():
+    return set(re.findall(r"^branchline_session_(\w+)", (ROOT / "ffi/symbols.txt").read_text(), re.MULTILINE))
+
+
+def of_node():
+    declarations = (ROOT / "bindings/node/index.d.ts").read_text()
+    body = re.search(r"declare class Session .*?\n\}\n", declarations, re.DOTALL).group(0)
+    return set(re.findall(r"^  (?:static |readonly )?(\w+)(?=[(:?])", body, re.MULTILINE))
+
+
+def of_python():
+    return {name for name in {*dir(Session), *dir(aio.Session)} if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("language", "there", "spelling"), [("c", of_c, str), ("node", of_node, camel), ("python", of_python, str)]
+)
+def test_every_operation_of_a_session(language, there, spelling):
+    names, known = operations(), there()
+    assert len(names) > 40 and len(known) > 40
+    absent = {name for name in names if spelling(OTHER_NAMES.get((language, name), name)) not in known}
+    assert absent == {name for of, name in MISSING if of == language}
+
+
+def test_the_blocking_form_lacks_only_what_is_a_property():
+    public = {name for name in dir(Session) if not name.startswith("_")}
+    assert {name for name in dir(aio.Session) if not name.startswith("_")} - public == {"sync", *PROPERTIES_ALONE}
+
+
+def test_every_event_has_a_class():
+    source = (ROOT / "core/src/session/event.rs").read_text()
+    kinds = set(re.findall(r"EventKind::(\w+)(?: \{ \.\. \})? => \"", source))
+    rows = (ROOT / "bindings/python/src/event.rs").read_text()
+    assert len(kinds) > 20
+    assert {kind for kind in kinds if f"EventKind::{kind}" not in rows} == set()
