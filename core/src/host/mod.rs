@@ -5,11 +5,11 @@
 //! question is a [`Request`] in a queue, [`Requests`]; the host takes it when it likes and answers from any thread. What
 //! the question is about waits in a future, is cancellable, and ends at once when the answer is not wanted any more.
 //!
-//! * [`request`]: the question, its answer, the queue.
-//! * [`tool`]: tools that a host written in another language provides.
-//! * [`permission`]: permission questions that such a host decides.
-//! * [`hook`]: hooks around tool calls that it provides.
-//! * [`definition`], [`result`]: their JSON forms, which are the same in all languages.
+//! * `request`: the question, its answer, the queue.
+//! * `tool`: tools that a host written in another language provides.
+//! * `permission`: permission questions that such a host decides.
+//! * `hook`: hooks around tool calls that it provides.
+//! * `definition`, `result`: their JSON forms, which are the same in all languages.
 
 mod definition;
 mod hook;
