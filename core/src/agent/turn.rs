@@ -66,14 +66,18 @@ impl Actor {
     async fn work_through(&mut self, message: Message) -> Result<()> {
         self.record_new_root()?;
         self.store_all_held().await?;
+        let compacted = self.projection.compacted_at();
         self.make_room_for_prompt().await?;
+        let mut initial = vec![message];
+        initial.append(&mut self.next_turn);
+        if self.projection.compacted_at() == compacted {
+            self.make_room_for_new(&initial).await?;
+        }
         if let Some(level) = self.projection.level()
             && self.clamp(level) != self.level
         {
             self.record_level()?;
         }
-        let mut initial = vec![message];
-        initial.append(&mut self.next_turn);
         let mut start = Some(Start::Messages(initial));
         while let Some(next) = start {
             if let Err(broken) = self.run_once(next).await {
