@@ -43,13 +43,16 @@ pub(super) struct Call {
     pub(super) parent: Option<Arc<str>>,
 }
 
+/// Both ends, so that it stays open.
+type Channel<T> = (Sender<T>, Receiver<T>);
+
 /// A batch under way.
 pub(super) struct Running {
     pub(super) family: Family,
     /// One for each call, those of tools included.
     pub(super) outcomes: Vec<Option<Outcome>>,
-    progress: (Sender<(usize, ToolResult)>, Receiver<(usize, ToolResult)>),
-    nested: (Sender<Nested>, Receiver<Nested>),
+    progress: Channel<(usize, ToolResult)>,
+    nested: Channel<Nested>,
 }
 
 impl Running {
