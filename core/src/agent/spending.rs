@@ -12,7 +12,7 @@ use crate::session::{Actor, EventKind};
 
 /// The budgets of one activity.
 pub(crate) struct Spending {
-    _running: Vec<Running>,
+    running: Vec<Running>,
     /// The first limit that was reached.
     over: Arc<Mutex<Option<BudgetExceeded>>>,
     told: bool,
@@ -53,12 +53,17 @@ impl Spending {
             watch = Some(end.drop_guard());
         }
         let running = budgets.iter().map(Budget::enter).collect();
-        Spending { _running: running, over, told: false, _watch: watch }
+        Spending { running, over, told: false, _watch: watch }
     }
 
     /// The limit that was reached, if any was.
     pub(crate) fn over(&self) -> Option<BudgetExceeded> {
         *self.over.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time no longer counts: before anybody is told that the session is idle.
+    pub(crate) fn stop_clock(&mut self) {
+        self.running.clear();
     }
 
     /// What is to be told and was not yet.

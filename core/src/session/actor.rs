@@ -327,6 +327,7 @@ impl Actor {
         let over = activity.spending.over();
         // Time that is up is no abort of anybody's.
         let aborted = activity.token.is_cancelled() && over.is_none();
+        activity.spending.stop_clock();
         if let Some(over) = activity.spending.untold() {
             self.shared.hub.push(EventKind::BudgetExceeded { over });
         }
