@@ -194,6 +194,10 @@ enum branchline_request_kind
   BRANCHLINE_REQUEST_TOOL = 1,
   /// May this call of a tool run? See branchline_permissions_new.
   BRANCHLINE_REQUEST_PERMISSION = 2,
+  /// A tool is about to be called. See branchline_tool_hook_new.
+  BRANCHLINE_REQUEST_BEFORE_TOOL = 3,
+  /// A tool has been called. See branchline_tool_hook_new.
+  BRANCHLINE_REQUEST_AFTER_TOOL = 4,
   /// Something this header has no number for.
   BRANCHLINE_REQUEST_OTHER = 1000,
 };
@@ -246,6 +250,9 @@ typedef struct branchline_subscription branchline_subscription;
 
 /// A tool of the host's. It may be used in any number of sessions and toolboxes of its engine.
 typedef struct branchline_tool branchline_tool;
+
+/// A hook around the tool calls of sessions.
+typedef struct branchline_tool_hook branchline_tool_hook;
 
 /// The tools of an engine in a directory, to be called by the host.
 typedef struct branchline_toolbox branchline_toolbox;
@@ -327,6 +334,11 @@ typedef struct {
   branchline_budget *const *budgets;
   /// How many there are.
   size_t budget_count;
+  /// Hooks around the session's tool calls, asked in this order, or NULL. They are borrowed; the session keeps what it
+  /// needs.
+  branchline_tool_hook *const *tool_hooks;
+  /// How many there are.
+  size_t tool_hook_count;
 } branchline_session_options;
 
 /// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
@@ -439,6 +451,9 @@ typedef struct {
   void (*destroy)(void *user_data);
 } branchline_call_callbacks;
 
+/// Which questions a hook wants; several are added.
+typedef uint32_t branchline_hook_point;
+
 /// Whenever the operating system likes. The default.
 #define BRANCHLINE_DURABILITY_NONE 0
 
@@ -483,6 +498,12 @@ typedef struct {
 
 /// Everything that waits.
 #define BRANCHLINE_QUEUE_MODE_ALL 2
+
+/// Before a call.
+#define BRANCHLINE_HOOK_BEFORE_TOOL 1
+
+/// After a call.
+#define BRANCHLINE_HOOK_AFTER_TOOL 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -1136,6 +1157,16 @@ branchline_status branchline_session_sibling(const branchline_session *session,
                                              uint32_t *out_sibling,
                                              branchline_error **error);
 
+/// Whether both are sessions over one tree.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_is_sibling_of(const branchline_session *session,
+                                                   const branchline_session *other,
+                                                   bool *out_answer,
+                                                   branchline_error **error);
+
 /// Moves the session to where a sibling stands, which is how an exploration is decided. `options_json` may be NULL:
 /// `{"summarizeOthers"?,"others"?,"instructions"?,"replaceInstructions"?}`. With "summarizeOthers" the model writes one
 /// summary of what the other siblings of the winner's exploration (or the entries listed in "others") found, which is
@@ -1313,6 +1344,28 @@ branchline_status branchline_session_record_bash(branchline_session *session,
                                                  const char *execution_json,
                                                  char **out_id,
                                                  branchline_error **error);
+
+/// Runs a command of the user in the session's working directory and stores what came of it, so that the model sees it.
+/// `options_json` may be NULL: `{"id"?,"excludeFromContext"?}`, "id" being your name for it in its events, which are
+/// bash_execution_update. Permissions are not asked: a person typed it. The result is JSON: `{"output","exitCode",
+/// "cancelled","truncated","fullOutputPath"}`.
+///
+/// Ownership: borrows everything; `out_json` may be NULL, otherwise it is yours: free it with branchline_string_free.
+/// Threads: any, also several at once; hold no lock that one of your callbacks takes. Blocks until the command has ended;
+/// branchline_session_abort_bash ends it.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, also when it cannot be started; INVALID_HANDLE, FORKED.
+branchline_status branchline_session_run_bash(branchline_session *session,
+                                              const char *command,
+                                              const char *options_json,
+                                              char **out_json,
+                                              branchline_error **error);
+
+/// Ends all commands of branchline_session_run_bash with everything they started. Does not wait.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_abort_bash(branchline_session *session, branchline_error **error);
 
 /// Starts a run with a message of the host instead of a user's. `message_json`: `{"customType","content","display"?,
 /// "details"?}`. `options` may be NULL; images in them are not used.
@@ -1818,6 +1871,32 @@ branchline_status branchline_toolbox_set_permissions(branchline_toolbox *toolbox
 /// Errors: INVALID_HANDLE, FORKED.
 branchline_status branchline_permissions_free(branchline_permissions *permissions);
 
+/// Makes a hook. `on_call` gets each question as a request: before a call of type BRANCHLINE_REQUEST_BEFORE_TOOL, whose
+/// arguments are `{"arguments"}`; the answer is `null` or `true` (it runs), `false` or a text (it does not; the model reads
+/// the text), or `{"block"?:REASON or true,"terminate"?,"arguments"?}`. After it of type BRANCHLINE_REQUEST_AFTER_TOOL with
+/// `{"arguments","result"}`; the answer is `null` or the parts of the result to replace: `{"content"?,"details"?,
+/// "structuredContent"?,"usage"?,"isError"?,"terminate"?}`. A request that fails or is freed without an answer becomes the
+/// error result of its call. `points` is a sum of BRANCHLINE_HOOK_BEFORE_TOOL and BRANCHLINE_HOOK_AFTER_TOOL.
+///
+/// Ownership: borrows `engine` and `callbacks`, whose content is copied; `user_data` is the library's until `destroy`.
+/// `out_hook` is yours: free it with branchline_tool_hook_free.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_tool_hook_new(branchline_engine *engine,
+                                           branchline_hook_point points,
+                                           const branchline_tool_callbacks *callbacks,
+                                           branchline_tool_hook **out_hook,
+                                           branchline_error **error);
+
+/// Lets go of a hook. Sessions that have it keep it; `destroy` runs when none does any more, at the latest at the end of
+/// its engine. NULL is fine.
+///
+/// Ownership: takes `hook`.
+/// Threads: any, also from inside callbacks. Does not wait.
+/// Errors: INVALID_HANDLE, FORKED.
+branchline_status branchline_tool_hook_free(branchline_tool_hook *hook);
+
 /// Waits for the result of a call, at most `timeout_ms` milliseconds; 0 asks whether it is there. It may be asked for
 /// again.
 ///
@@ -1861,7 +1940,8 @@ branchline_status branchline_test_panic(branchline_error **error);
 /** Starting values; the rest of the fields have their defaults. */
 #define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
-  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0 }
+  { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0, \
+    NULL, 0 }
 #define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }

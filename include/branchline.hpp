@@ -292,6 +292,16 @@ private:
   detail::Handle<branchline_budget, branchline_budget_free> handle_;
 };
 
+/// A hook around tool calls; see Engine::tool_hook.
+class ToolHook {
+public:
+  explicit ToolHook(branchline_tool_hook *handle) noexcept : handle_(handle) {}
+  branchline_tool_hook *get() const noexcept { return handle_.get(); }
+
+private:
+  detail::Handle<branchline_tool_hook, branchline_tool_hook_free> handle_;
+};
+
 /// How a session is made or opened; each setter returns the object.
 class SessionOptions {
 public:
@@ -307,6 +317,11 @@ public:
   /// Must live until the session is made.
   SessionOptions &permissions(const Permissions &policy) {
     policy_ = policy.get();
+    return *this;
+  }
+  /// Must live until the session is made. May be called for several hooks.
+  SessionOptions &tool_hook(const ToolHook &hook) {
+    hooks_.push_back(hook.get());
     return *this;
   }
   /// Must live until the session is made. May be called for several budgets.
@@ -363,6 +378,8 @@ public:
     options.permission_policy = policy_;
     options.budgets = budgets_.data();
     options.budget_count = budgets_.size();
+    options.tool_hooks = hooks_.data();
+    options.tool_hook_count = hooks_.size();
     use(&options);
   }
 
@@ -378,6 +395,7 @@ private:
   Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_, permissions_;
   const branchline_permissions *policy_ = nullptr;
   std::vector<branchline_budget *> budgets_;
+  std::vector<branchline_tool_hook *> hooks_;
   std::vector<std::string> tools_;
   std::vector<branchline_tool *> custom_tools_;
   bool choose_tools_ = false, in_memory_ = false, read_only_ = false;
@@ -499,6 +517,12 @@ public:
     call.check(branchline_session_sibling(get(), &out, call.out()));
     return out;
   }
+  bool is_sibling_of(const Session &other) const {
+    detail::Call call;
+    bool out = false;
+    call.check(branchline_session_is_sibling_of(get(), other.get(), &out, call.out()));
+    return out;
+  }
   /// One prompt each for several siblings, as a JSON list.
   Exploration explore(const std::string &prompts_json, const std::string &options_json = std::string());
   /// Moves to where `winner` stands; the result is JSON as of navigate().
@@ -535,6 +559,14 @@ public:
         branchline_session_edit_context(get(), entry_id.c_str(), replacement_json.c_str(), &out, call.out()));
     return detail::take(out);
   }
+  /// Runs a command of the user and stores what came of it; the result is JSON.
+  std::string run_bash(const std::string &command, const std::string &options_json = std::string()) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_run_bash(get(), command.c_str(), or_null(options_json), &out, call.out()));
+    return detail::take(out);
+  }
+  void abort_bash() { act(branchline_session_abort_bash); }
   /// Stores a shell run of the user; empty when something runs, as it is stored after that then.
   std::string record_bash(const std::string &execution_json) {
     detail::Call call;
@@ -814,6 +846,17 @@ public:
   void add_tool(const Tool &tool) {
     detail::Call call;
     call.check(branchline_engine_add_tool(get(), tool.get(), call.out()));
+  }
+  /// A hook around tool calls; `points` as for branchline_tool_hook_new. `answer` must not throw.
+  ToolHook tool_hook(branchline_hook_point points, Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+    callbacks.user_data = new Answer(std::move(answer));
+    callbacks.on_call = on_call;
+    callbacks.destroy = destroy; // also when this fails
+    branchline_tool_hook *out = nullptr;
+    call.check(branchline_tool_hook_new(get(), points, &callbacks, &out, call.out()));
+    return ToolHook(out);
   }
   /// A policy that nobody is asked for: what asks is denied. See branchline_permissions_new for the JSON.
   Permissions permissions(const std::string &policy_json) {

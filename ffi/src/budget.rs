@@ -7,7 +7,7 @@ use branchline_core::{Budget, json};
 use crate::boundary::export;
 use crate::error::{Failure, branchline_error};
 use crate::handle::{self, Handle, Object, Table};
-use crate::input::{self, invalid};
+use crate::input;
 use crate::output;
 use crate::status::branchline_status;
 
@@ -36,17 +36,8 @@ impl Object for BudgetObject {
 /// # Safety
 /// `list` is NULL or valid for `count` pointers.
 pub(crate) unsafe fn list(list: *const *mut branchline_budget, count: usize) -> Result<Vec<Budget>, Failure> {
-    if list.is_null() {
-        return match count {
-            0 => Ok(Vec::new()),
-            _ => Err(invalid(format!("budgets is NULL, but its count is {count}"))),
-        };
-    }
-    if count > isize::MAX as usize / size_of::<*mut branchline_budget>() {
-        return Err(invalid(format!("budgets: {count} is no count")));
-    }
-    // SAFETY: valid for `count` pointers by contract.
-    let list = unsafe { std::slice::from_raw_parts(list, count) };
+    // SAFETY: as this function's.
+    let list = unsafe { input::handles(list, count, "budgets") }?;
     list.iter().map(|budget| Ok(handle::get::<BudgetObject>(*budget)?.core.clone())).collect()
 }
 

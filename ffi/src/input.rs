@@ -106,6 +106,22 @@ pub(crate) fn json(text: &str, name: &str) -> Result<Value, Failure> {
     })
 }
 
+/// A list of handles.
+///
+/// # Safety
+/// `list` is NULL or valid for `count` pointers that stay as they are for `'a`.
+pub(crate) unsafe fn handles<'a, T>(list: *const *mut T, count: usize, name: &str) -> Result<&'a [*mut T], Failure> {
+    match (list.is_null(), count) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(invalid(format!("{name} is NULL, but its count is {count}"))),
+        (false, _) if count > isize::MAX as usize / size_of::<*mut T>() => {
+            Err(invalid(format!("{name}: {count} is no count")))
+        }
+        // SAFETY: valid for `count` pointers by contract.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(list, count) }),
+    }
+}
+
 /// A form of the core in JSON: its keys are checked there.
 ///
 /// # Safety

@@ -40,5 +40,6 @@ mod status;
 mod string;
 mod subscription;
 mod tool;
+mod tool_hook;
 mod toolbox;
 mod version;

@@ -16,6 +16,7 @@ use crate::handle;
 use crate::input::{self, Versioned, invalid};
 use crate::permissions::{PermissionsObject, branchline_permissions};
 use crate::tool::{self, branchline_tool};
+use crate::tool_hook::{self, branchline_tool_hook};
 
 /// Settings of an engine. Start from `BRANCHLINE_ENGINE_OPTIONS_INIT`; all strings are copied.
 #[repr(C)]
@@ -90,6 +91,11 @@ pub struct branchline_session_options {
     pub budgets: *const *mut branchline_budget,
     /// How many there are.
     pub budget_count: usize,
+    /// Hooks around the session's tool calls, asked in this order, or NULL. They are borrowed; the session keeps what it
+    /// needs.
+    pub tool_hooks: *const *mut branchline_tool_hook,
+    /// How many there are.
+    pub tool_hook_count: usize,
 }
 
 /// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
@@ -238,6 +244,7 @@ pub(crate) unsafe fn session(
         if !options.permission_policy.is_null() {
             out.permissions = Some(handle::get::<PermissionsObject>(options.permission_policy)?.core.clone());
         }
+        out.tool_hooks = tool_hook::list(options.tool_hooks, options.tool_hook_count)?;
         out.budgets = budget::list(options.budgets, options.budget_count)?;
         out.durability = match options.durability {
             BRANCHLINE_DURABILITY_NONE => Durability::None,

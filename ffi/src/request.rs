@@ -32,6 +32,10 @@ pub enum branchline_request_kind {
     BRANCHLINE_REQUEST_TOOL = 1,
     /// May this call of a tool run? See branchline_permissions_new.
     BRANCHLINE_REQUEST_PERMISSION = 2,
+    /// A tool is about to be called. See branchline_tool_hook_new.
+    BRANCHLINE_REQUEST_BEFORE_TOOL = 3,
+    /// A tool has been called. See branchline_tool_hook_new.
+    BRANCHLINE_REQUEST_AFTER_TOOL = 4,
     /// Something this header has no number for.
     BRANCHLINE_REQUEST_OTHER = 1000,
 }
@@ -93,6 +97,8 @@ pub unsafe extern "C" fn branchline_request_type(request: *const branchline_requ
         handle::peek::<RequestObject>(request).map(|request| match request.core.kind() {
             RequestKind::Tool => Kind::BRANCHLINE_REQUEST_TOOL,
             RequestKind::Permission => Kind::BRANCHLINE_REQUEST_PERMISSION,
+            RequestKind::BeforeTool => Kind::BRANCHLINE_REQUEST_BEFORE_TOOL,
+            RequestKind::AfterTool => Kind::BRANCHLINE_REQUEST_AFTER_TOOL,
             _ => Kind::BRANCHLINE_REQUEST_OTHER,
         })
     })

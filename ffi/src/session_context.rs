@@ -3,6 +3,7 @@
 use std::ffi::c_char;
 
 use branchline_core::message::BashExecution;
+use branchline_core::session::RunBashOptions;
 use branchline_core::{CustomMessage, Delivery, json};
 
 use crate::block_on::block_on;
@@ -83,6 +84,49 @@ pub unsafe extern "C" fn branchline_session_record_bash(
         let session = handle::get::<SessionObject>(session)?;
         let execution: BashExecution = input::required_form(execution_json, "execution_json")?;
         output::string(out_id, block_on(session.core.record_bash(execution))?);
+        Ok(())
+    })
+}
+
+/// Runs a command of the user in the session's working directory and stores what came of it, so that the model sees it.
+/// `options_json` may be NULL: `{"id"?,"excludeFromContext"?}`, "id" being your name for it in its events, which are
+/// bash_execution_update. Permissions are not asked: a person typed it. The result is JSON: `{"output","exitCode",
+/// "cancelled","truncated","fullOutputPath"}`.
+///
+/// Ownership: borrows everything; `out_json` may be NULL, otherwise it is yours: free it with branchline_string_free.
+/// Threads: any, also several at once; hold no lock that one of your callbacks takes. Blocks until the command has ended;
+/// branchline_session_abort_bash ends it.
+/// Errors: READ_ONLY, STORAGE_FAILED, CLOSED, INVALID_ARGUMENT, also when it cannot be started; INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_session_run_bash(
+    session: *mut branchline_session,
+    command: *const c_char,
+    options_json: *const c_char,
+    out_json: *mut *mut c_char,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        let session = handle::get::<SessionObject>(session)?;
+        let command = input::text(command, "command")?;
+        let options: RunBashOptions = input::form(options_json, "options_json")?;
+        let ended = block_on(session.core.run_bash(command, options))?;
+        output::string(out_json, Some(json::to_string(&ended)));
+        Ok(())
+    })
+}
+
+/// Ends all commands of branchline_session_run_bash with everything they started. Does not wait.
+///
+/// Ownership: borrows `session`.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_session_abort_bash(
+    session: *mut branchline_session,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        handle::get::<SessionObject>(session)?.core.abort_bash();
         Ok(())
     })
 }

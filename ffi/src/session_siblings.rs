@@ -59,6 +59,26 @@ pub unsafe extern "C" fn branchline_session_sibling(
     })
 }
 
+/// Whether both are sessions over one tree.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_session_is_sibling_of(
+    session: *const branchline_session,
+    other: *const branchline_session,
+    out_answer: *mut bool,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        output::required(out_answer, "out_answer")?;
+        let (session, other) = (handle::get::<SessionObject>(session)?, handle::get::<SessionObject>(other)?);
+        output::put(out_answer, session.core.is_sibling_of(&other.core));
+        Ok(())
+    })
+}
+
 /// Moves the session to where a sibling stands, which is how an exploration is decided. `options_json` may be NULL:
 /// `{"summarizeOthers"?,"others"?,"instructions"?,"replaceInstructions"?}`. With "summarizeOthers" the model writes one
 /// summary of what the other siblings of the winner's exploration (or the entries listed in "others") found, which is

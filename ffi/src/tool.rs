@@ -156,17 +156,8 @@ pub(crate) fn core(tool: *const branchline_tool) -> Result<Arc<dyn Tool>, Failur
 /// # Safety
 /// `list` is NULL or valid for `count` pointers.
 pub(crate) unsafe fn list(list: *const *mut branchline_tool, count: usize) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    if list.is_null() {
-        return match count {
-            0 => Ok(Vec::new()),
-            _ => Err(invalid(format!("custom_tools is NULL, but its count is {count}"))),
-        };
-    }
-    if count > isize::MAX as usize / size_of::<*mut branchline_tool>() {
-        return Err(invalid(format!("custom_tools: {count} is no count")));
-    }
-    // SAFETY: valid for `count` pointers by contract.
-    unsafe { std::slice::from_raw_parts(list, count) }.iter().map(|tool| core(*tool)).collect()
+    // SAFETY: as this function's.
+    unsafe { input::handles(list, count, "custom_tools") }?.iter().map(|tool| core(*tool)).collect()
 }
 
 /// # Safety

@@ -43,6 +43,15 @@ void test_context(void)
   CHECK(strstr(json, "a.txt") != NULL && strstr(json, "from the host") != NULL && strstr(json, "go on") != NULL);
   branchline_string_free(json);
 
+  CHECK_OK(branchline_session_run_bash(session, "echo typed; exit 3", "{\"id\":\"mine\"}", &json, &error));
+  CHECK(strstr(json, "\"output\":\"typed\\n\"") != NULL && strstr(json, "\"exitCode\":3") != NULL);
+  branchline_string_free(json);
+  CHECK_OK(branchline_session_context(session, &json, &error));
+  CHECK(strstr(json, "echo typed") != NULL);
+  branchline_string_free(json);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_run_bash(session, NULL, NULL, NULL, &error));
+  CHECK_OK(branchline_session_abort_bash(session, &error));
+
   CHECK_OK(branchline_session_stats(session, &json, &error));
   CHECK(strstr(json, "\"userMessages\":1") != NULL && strstr(json, "\"assistantMessages\":2") != NULL);
   branchline_string_free(json);

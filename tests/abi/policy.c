@@ -148,6 +148,52 @@ static void test_questions(branchline_engine *engine)
   CHECK(none == NULL);
 }
 
+static void on_hook(void *user_data, branchline_request *request)
+{
+  judge *self = user_data;
+  const char *told = branchline_request_arguments(request);
+  branchline_request_kind kind = branchline_request_type(request);
+  if (kind == BRANCHLINE_REQUEST_BEFORE_TOOL) {
+    self->right += strstr(told, "\"command\":\"echo ran\"") != NULL;
+    branchline_request_complete(request, "{\"arguments\":{\"command\":\"echo instead\"}}", NULL);
+  } else if (kind == BRANCHLINE_REQUEST_AFTER_TOOL) {
+    self->right += strstr(told, "instead\\n") != NULL;
+    branchline_request_complete(request, self->answer, NULL);
+  }
+  branchline_request_free(request);
+}
+
+static void test_hooks(branchline_engine *engine)
+{
+  branchline_error *error = NULL;
+  branchline_session_options options = BRANCHLINE_SESSION_OPTIONS_INIT;
+  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  branchline_permissions *allow = NULL;
+  branchline_tool_hook *hook = NULL, *none = NULL;
+  char *json;
+  judge self;
+
+  callbacks.user_data = &self;
+  callbacks.on_call = on_hook;
+  callbacks.destroy = on_destroy;
+  CHECK_OK(branchline_permissions_new(engine, "\"allow\"", NULL, &allow, &error));
+  setup(&self, "{\"content\":\"seen by the host\"}");
+  CHECK_OK(branchline_tool_hook_new(engine, BRANCHLINE_HOOK_BEFORE_TOOL | BRANCHLINE_HOOK_AFTER_TOOL, &callbacks, &hook, &error));
+  options.tool_hooks = &hook;
+  options.tool_hook_count = 1;
+  json = run_with(engine, allow, &options);
+  CHECK(strstr(json, "seen by the host") != NULL && strstr(json, "ran\\n") == NULL && self.right == 2);
+  branchline_string_free(json);
+  branchline_tool_hook_free(hook);
+  wait_destroyed(&self);
+  setup(&self, NULL);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_tool_hook_new(engine, 4, &callbacks, &none, &error));
+  CHECK(self.destroyed == 1);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_tool_hook_new(engine, 1, NULL, &none, &error));
+  branchline_tool_hook_free(NULL);
+  branchline_permissions_free(allow);
+}
+
 static void test_budget(branchline_engine *engine)
 {
   branchline_error *error = NULL;
@@ -185,6 +231,7 @@ void test_policy(void)
 {
   branchline_engine *engine = new_engine();
   test_questions(engine);
+  test_hooks(engine);
   test_budget(engine);
   branchline_engine_free(engine);
 }

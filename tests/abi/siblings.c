@@ -6,6 +6,8 @@ static void test_branch(branchline_engine *engine)
   branchline_error *error = NULL;
   char *directory = fresh_directory();
   branchline_session *session = new_session(engine, directory), *sibling = NULL, *start = NULL, *none = NULL;
+  branchline_session *stranger;
+  bool related = false;
   char *first, *leaf = NULL, *text = NULL, *options;
   uint32_t number = 9;
 
@@ -21,6 +23,12 @@ static void test_branch(branchline_engine *engine)
   CHECK(number == 0);
   CHECK_OK(branchline_session_sibling(sibling, &number, &error));
   CHECK(number == 1);
+  CHECK_OK(branchline_session_is_sibling_of(session, sibling, &related, &error));
+  CHECK(related);
+  stranger = new_session(engine, NULL);
+  CHECK_OK(branchline_session_is_sibling_of(session, stranger, &related, &error));
+  CHECK(!related);
+  branchline_session_free(stranger);
   CHECK_OK(branchline_session_branch(session, "{\"at\":null}", &start, &error));
   CHECK_OK(branchline_session_leaf(start, &text, &error));
   CHECK(text == NULL);

@@ -28,33 +28,12 @@ struct QueueModes {
     follow_up_all: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct RunBash {
-    id: Option<String>,
-    #[serde(default)]
-    exclude_from_context: bool,
-}
-
 #[napi]
 impl Session {
     #[napi]
     pub fn run_bash(&self, ticket: u32, command: String, options: String) -> napi::Result<()> {
-        let given: RunBash = guard(|| options::read(&options))?;
-        let mut options = RunBashOptions::default().exclude_from_context(given.exclude_from_context);
-        options.id = given.id;
-        self.call(ticket, |session| async move {
-            let ended = session.run_bash(&command, options).await?;
-            let path = ended.full_output_path.map(|path| path.to_string_lossy().into_owned());
-            let value = json!({
-                "output": ended.output,
-                "exitCode": ended.exit_code,
-                "cancelled": ended.cancelled,
-                "truncated": ended.truncated,
-                "fullOutputPath": path,
-            });
-            Ok(Outcome::Text(branchline::json::to_string(&value)))
-        });
+        let options: RunBashOptions = guard(|| options::read(&options))?;
+        self.call(ticket, |session| async move { session.run_bash(&command, options).await.map(told) });
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use super::event::CompactionResult;
 use super::explore::{ExploreOptions, ExplorePrompt, ExploreResult};
 use super::options::{CustomMessage, Delivery};
 use super::replace::{NewSessionOptions, SwitchOptions};
+use super::run_bash::RunBashOptions;
 use super::sibling::{BranchOptions, BranchPoint};
 use super::stats::SessionStats;
 use crate::json;
@@ -229,6 +230,20 @@ reads!(BashExecution, GivenBash => |given: GivenBash| BashExecution {
     full_output_path: given.full_output_path,
     timestamp: given.timestamp,
     exclude_from_context: given.exclude_from_context,
+});
+
+/// `{id?, excludeFromContext?}`
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct GivenRunBash {
+    id: Option<String>,
+    exclude_from_context: bool,
+}
+
+reads!(RunBashOptions, GivenRunBash => |given: GivenRunBash| RunBashOptions {
+    id: given.id,
+    exclude_from_context: given.exclude_from_context,
+    ..RunBashOptions::default()
 });
 
 impl Serialize for CompactionResult {

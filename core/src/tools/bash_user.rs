@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::accumulate;
@@ -19,7 +20,8 @@ use super::utf8_stream::Utf8Stream;
 const KEEP: usize = 2 * MAX_BYTES;
 
 /// What a person's command came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UserCommand {
     /// The end of what it printed, within the usual limits, without control sequences and carriage returns.
@@ -31,7 +33,13 @@ pub struct UserCommand {
     /// `output` is not all.
     pub truncated: bool,
     /// Where all of it is. The file belongs to the caller.
+    #[serde(serialize_with = "lossy")]
     pub full_output_path: Option<PathBuf>,
+}
+
+/// A path as text; what is no Unicode in it is replaced.
+fn lossy<S: serde::Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(to)
 }
 
 /// Runs a command to its end. `on_text` gets the cleaned output piece by piece, on the thread that reads it.

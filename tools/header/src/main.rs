@@ -31,6 +31,7 @@ const SOURCES: &[&str] = &[
     "requests",
     "toolbox",
     "permissions",
+    "tool_hook",
     "call",
     "boundary",
 ];
