@@ -70,8 +70,8 @@ fn a_hundred_siblings_of_a_long_session() {
         for (n, run) in runs.iter().enumerate() {
             assert_eq!(block_on(run.result()).unwrap().text, format!("s{n}"));
         }
-        // Threads for blocking work come and go; none belongs to a sibling.
-        assert!(status("Threads") <= threads + SIBLINGS as u64 / 2, "{} threads", status("Threads"));
+        // Threads for blocking work come and go, at most one for what each sibling does at a time.
+        assert!(status("Threads") <= threads + SIBLINGS as u64 + 8, "{} threads", status("Threads"));
     };
     round(TURNS);
     let first = peak();
