@@ -5,7 +5,6 @@ use branchline::session::RunBashOptions;
 use branchline::{CustomMessage, Delivery, Result};
 use napi_derive::napi;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::failure::guard;
 use crate::feed::Feed;
