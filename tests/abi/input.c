@@ -70,7 +70,7 @@ static void layouts(void)
   AT(branchline_engine_options, worker_threads, 8);
   AT(branchline_engine_options, agent_dir, 16);
   AT(branchline_engine_options, default_model, 24);
-  CHECK(sizeof(branchline_session_options) == 128);
+  CHECK(sizeof(branchline_session_options) == 168);
   AT(branchline_session_options, cwd, 8);
   AT(branchline_session_options, session_dir, 16);
   AT(branchline_session_options, id, 24);
@@ -87,6 +87,12 @@ static void layouts(void)
   AT(branchline_session_options, reserved, 100);
   AT(branchline_session_options, custom_tools, 104);
   AT(branchline_session_options, custom_tool_count, 112);
+  AT(branchline_session_options, permissions, 120);
+  AT(branchline_session_options, permission_policy, 128);
+  AT(branchline_session_options, budgets, 136);
+  AT(branchline_session_options, budget_count, 144);
+  AT(branchline_session_options, tool_hooks, 152);
+  AT(branchline_session_options, tool_hook_count, 160);
   CHECK(sizeof(branchline_toolbox_options) == 16);
   AT(branchline_toolbox_options, cwd, 8);
   CHECK(sizeof(branchline_tool_callbacks) == 40);
