@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use branchline::message::BashExecution;
 use branchline::resources::settings::Settings;
-use branchline::tree::{OpenOptions, Tree};
+use branchline::tree::{Diagnostic, DiagnosticKind, OpenOptions, Tree};
 use branchline::{
     BranchOptions, BranchPoint, Event, Exploration, ExploreOptions, ExploreResult, NavigateOptions, Phase,
     PromptOptions, Session, SessionOptions, SubscribeOptions, block_on,
@@ -44,7 +44,10 @@ fn a_hundred_siblings_run_at_once_over_one_file() {
             // A line that is just being written is not looked at: lines are written whole, one write each.
             check_lines(&text[..text.rfind('\n').unwrap() + 1]);
             let tree = Tree::open(&path, OpenOptions { read_only: true, ..OpenOptions::default() }).unwrap();
-            assert_eq!(tree.diagnostics_total(), 0, "{:?}", tree.diagnostics());
+            // The system may show a part of a write that crosses a page: a line that waits for its rest, and nothing else.
+            let torn = |found: &Diagnostic| found.kind == DiagnosticKind::TornTail;
+            let total = tree.diagnostics_total();
+            assert!(total <= 1 && tree.diagnostics().iter().all(torn), "{:?}", tree.diagnostics());
             looks += 1;
         }
         looks
