@@ -138,7 +138,7 @@ fn the_common_beginning_survives_edits_and_compactions() {
     let known = branch(&session, &at); // from what the parent has in memory
     say(&known, "known");
     say(&session, "parent");
-    drop(known);
+    block_on(known.close()).unwrap(); // and not only dropped: the file is opened again below
     let first = |name: &str| sent(&setup.model.asked(name).swap_remove(0));
     let read = branch(&session, &at); // from the file
     say(&read, "read");
