@@ -25,7 +25,7 @@ NEED  := sh tools/need.sh
 .PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header clean \
 	need-rust need-cc need-python need-node \
 	demo-rust demo-c demo-python demo-node \
-	test-rust test-doc test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
+	test-rust test-doc test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
 
 help:
 	@sed -n '2,15s/^# \{0,1\}//p' Makefile
@@ -54,11 +54,15 @@ demo-node: bindings/node/.built
 
 # --- test ------------------------------------------------------------------------------------------------------------
 
-test: test-rust test-doc conformance test-abi test-python test-node
+test: test-rust test-doc conformance test-abi test-python test-node test-demo
 
 # Also the crash, interoperability and committed conformance tests: all of the workspace's Rust.
 test-rust: need-rust need-node
 	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --retries 1; else cargo test --tests --quiet; fi
+
+# What a newcomer runs first.
+test-demo:
+	@$(MAKE) --no-print-directory demo >/dev/null && echo "demo: every host ran"
 
 test-doc: need-rust
 	cargo test --quiet --doc -p branchline

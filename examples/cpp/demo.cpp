@@ -31,7 +31,7 @@ int main(int argc, char **argv) try {
 
   branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);
   std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.tree_branch() << "\nother:  "
-            << session.branch(first) << "\nfork:   " << fork.path() << "\n";
+            << session.tree_branch(first) << "\nfork:   " << fork.path() << "\n";
 
   // The tools as functions, and one of the program's own.
   branchline::Tool clock = engine.tool(R"({"name":"clock","description":"The time."})",
