@@ -58,7 +58,7 @@ test: test-rust test-doc conformance test-abi test-python test-node test-demo
 
 # Also the crash, interoperability and committed conformance tests: all of the workspace's Rust.
 test-rust: need-rust need-node
-	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --retries 1; else cargo test --tests --quiet; fi
+	@if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test --tests --quiet; fi
 
 # What a newcomer runs first.
 test-demo:
