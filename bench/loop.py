@@ -91,8 +91,6 @@ def row(case, results):
     else:
         key, most = TARGETS[case["id"]]
         value = {k: median(v, key) for k, v in results.items()}
-        if key == PER_DELTA and pi:
-            value["pi"] = median(pi, "cpu_us_per_delta")
         shown = {k: f"{v:.3g} {UNIT[key]}" for k, v in value.items() if v is not None}
         time = value
         if most:
