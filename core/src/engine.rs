@@ -14,7 +14,7 @@ use crate::providers;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
     Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
-    Remote, Request, ResponseStream, Services, WireObserver,
+    Remote, Request, ResponseStream, Services, WireObserver, WireRecorder,
 };
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
@@ -49,6 +49,8 @@ pub struct EngineOptions {
     pub credentials: Option<Arc<dyn Credentials>>,
     /// Sees the traffic with services.
     pub wire_observer: Option<Arc<dyn WireObserver>>,
+    /// A new file that records the traffic with services until the engine ends, see [`WireRecorder`].
+    pub record: Option<PathBuf>,
     /// What the tool calls of sessions may do that do not say; [`Preset::Ask`](crate::permissions::Preset) unless set.
     /// Toolboxes are not meant: a host that calls tools itself has decided.
     pub permissions: Permissions,
@@ -135,6 +137,7 @@ pub(crate) struct EngineShared {
     pub(crate) keyring: Arc<Keyring>,
     tools: Mutex<Vec<Arc<dyn Tool>>>,
     scripted: Arc<ScriptedProvider>,
+    recorder: Option<Arc<WireRecorder>>,
     /// `None` once the engine was shut down.
     sessions: Mutex<Option<Vec<Weak<Shared>>>>,
     /// Fires when it is; ends the calls of its toolboxes.
@@ -146,10 +149,12 @@ pub(crate) struct EngineShared {
 impl Engine {
     /// Starts an engine.
     ///
-    /// Errors: `internal` when the threads cannot be started.
+    /// Errors: `internal` when the threads cannot be started; `file_exists` and `storage_failed` of the file to record to.
     pub fn new(options: EngineOptions) -> Result<Engine> {
         let default = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
         let threads = options.worker_threads.unwrap_or_else(default).max(1);
+        // Before the runtime, which must not be dropped on an executor's thread.
+        let recorder = options.record.as_ref().map(WireRecorder::create).transpose()?.map(Arc::new);
         // The I/O driver is for sockets only: no signal handler of the process is touched.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -164,7 +169,7 @@ impl Engine {
         let catalogue = Arc::new(Catalogue::new(options.catalogue.clone()));
         let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone()));
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
-        let http = Http::new(options.network.clone(), options.wire_observer.clone());
+        let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
         let remote = Arc::new(Remote::new(Services { http, credentials }));
         let shared = EngineShared {
             handle: runtime.handle().clone(),
@@ -175,6 +180,7 @@ impl Engine {
             keyring,
             tools: Mutex::new(tools::builtin()),
             scripted,
+            recorder,
             sessions: Mutex::new(Some(Vec::new())),
             closing: CancellationToken::new(),
             tool_calls: UnderWay::new(),
@@ -304,6 +310,9 @@ impl Engine {
         if !calls.is_idle() {
             let _ = self.shared().handle.spawn(calls.idle()).await;
         }
+        if let Some(recorder) = self.shared().recorder.clone() {
+            let _ = self.shared().handle.spawn_blocking(move || recorder.finish()).await;
+        }
         if let Some(runtime) = lock(&self.inner.runtime).take() {
             runtime.shutdown_background();
         }
@@ -330,6 +339,9 @@ impl Engine {
         }
         if let Some(runtime) = lock(&self.inner.runtime).take() {
             runtime.shutdown_timeout(limit.saturating_sub(start.elapsed()));
+        }
+        if let Some(recorder) = &self.shared().recorder {
+            recorder.finish();
         }
         Ok(())
     }

@@ -37,6 +37,12 @@ impl EngineOptions {
         self
     }
 
+    /// Sets [`record`](Self::record).
+    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
+        self.record = Some(path.into());
+        self
+    }
+
     /// Reads `models.json` and `auth.json` of an agent directory, for example [`crate::tree::agent_dir`]: the models and
     /// keys that a person set up for pi.
     pub fn agent_files(mut self, dir: impl Into<PathBuf>) -> Self {
@@ -86,6 +92,11 @@ impl Engine {
     pub fn credentials(&self) -> Arc<dyn Credentials> {
         let shared = self.shared();
         shared.options.credentials.clone().unwrap_or_else(|| shared.keyring.clone())
+    }
+
+    /// Sets or, with `None`, takes away whom this engine asks for keys, from the next request on.
+    pub fn set_key_source(&self, source: Option<Arc<dyn KeySource>>) {
+        self.shared().keyring.set_source(source);
     }
 
     /// Sets or, with `None`, forgets the key of a provider, from the next request on. It wins over every other.

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod engine;
+mod engine_forms;
 mod engine_models;
 pub mod error;
 pub mod host;
@@ -22,6 +23,7 @@ pub mod tree;
 
 pub use agent::{Budget, BudgetExceeded, BudgetLimit, BudgetLimits, BudgetUse};
 pub use engine::{Engine, EngineOptions};
+pub use engine_forms::EngineForm;
 pub use error::{Error, ErrorCode, Result};
 pub use permissions::Permissions;
 pub use resources::{Discover, ResourceOptions, Resources};

@@ -43,6 +43,7 @@ impl HostHook {
             cwd: PathBuf::new(),
             arguments,
             progress: None,
+            response: None,
         }
     }
 

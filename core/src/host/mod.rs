@@ -9,16 +9,22 @@
 //! * `tool`: tools that a host written in another language provides.
 //! * `permission`: permission questions that such a host decides.
 //! * `hook`: hooks around tool calls that it provides.
+//! * `model`: models that it serves.
+//! * `key`: keys that it hands out.
 //! * `definition`, `result`: their JSON forms, which are the same in all languages.
 
 mod definition;
 mod hook;
+mod key;
+mod model;
 mod permission;
 mod request;
 mod result;
 mod tool;
 
 pub use hook::HostHook;
+pub use key::HostKeys;
+pub use model::{HostModels, provider_from_value};
 pub use permission::HostPermissions;
 pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
 pub use tool::HostTool;

@@ -41,6 +41,7 @@ impl PermissionHandler for HostPermissions {
             cwd: request.cwd.clone(),
             arguments: request.to_value(),
             progress: None,
+            response: None,
         };
         Box::pin(async move {
             match asker.ask(question, cancel).await {

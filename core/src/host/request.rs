@@ -9,9 +9,12 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::hook::{self, BeforeTool};
+use super::model;
 use crate::agent::ResultChange;
 use crate::error::{Error, ErrorCode, Result};
 use crate::permissions::PermissionAnswer;
+use crate::providers::Key;
+use crate::providers::host::HostResponse;
 use crate::tools::{Progress, ToolResult};
 
 /// What a question is about. New kinds are added: refuse what you do not know with [`Request::fail`].
@@ -26,6 +29,10 @@ pub enum RequestKind {
     BeforeTool,
     /// A tool has been called.
     AfterTool,
+    /// Answer as a model of the host's, see [`HostModels`](super::HostModels).
+    Model,
+    /// Which key is it? See [`HostKeys`](super::HostKeys).
+    Key,
 }
 
 impl RequestKind {
@@ -36,6 +43,8 @@ impl RequestKind {
             RequestKind::Permission => "permission",
             RequestKind::BeforeTool => "before_tool",
             RequestKind::AfterTool => "after_tool",
+            RequestKind::Model => "model",
+            RequestKind::Key => "key",
         }
     }
 }
@@ -50,6 +59,8 @@ pub(crate) struct Question {
     pub(crate) cwd: PathBuf,
     pub(crate) arguments: Value,
     pub(crate) progress: Option<Progress>,
+    /// What the answer of a model is written to.
+    pub(crate) response: Option<HostResponse>,
 }
 
 /// What a host may answer, by [`RequestKind`].
@@ -58,6 +69,9 @@ pub(crate) enum Answer {
     Permission(PermissionAnswer),
     BeforeTool(BeforeTool),
     AfterTool(ResultChange),
+    /// The response has been written.
+    Model,
+    Key(Option<Key>),
 }
 
 impl Answer {
@@ -67,6 +81,8 @@ impl Answer {
             RequestKind::Permission => PermissionAnswer::from_host_value(value).map(Answer::Permission),
             RequestKind::BeforeTool => hook::read_before(value).map(Answer::BeforeTool),
             RequestKind::AfterTool => hook::read_after(value).map(Answer::AfterTool),
+            RequestKind::Key => Key::from_host_value(value).map(Answer::Key),
+            RequestKind::Model => Ok(Answer::Model),
         }
     }
 }
@@ -119,7 +135,8 @@ impl Asker {
     ) -> std::result::Result<Answer, NoAnswer> {
         let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
         let (reply, mut answer) = oneshot::channel();
-        let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), over: false };
+        let response = question.response.clone();
+        let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), response, over: false };
         let question = Box::new(question);
         let request = Request { id, question, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
         if self.sender.try_send(Notice::Asked(request)).is_err() {
@@ -146,12 +163,14 @@ struct Asking<'a> {
     asker: &'a Asker,
     id: u64,
     cancelled: CancellationToken,
+    /// Of a model: it is read to its end before the host has said that it is done.
+    response: Option<HostResponse>,
     over: bool,
 }
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        if !self.over {
+        if !self.over && !self.response.as_ref().is_some_and(HostResponse::is_over) {
             self.cancelled.cancel();
             let _ = self.asker.sender.try_send(Notice::Cancelled(self.id));
         }
@@ -214,12 +233,12 @@ impl Request {
         self.question.target
     }
 
-    /// Name of the tool.
+    /// Name of the tool; of a model's request the model's full name, of a question for a key the provider's.
     pub fn name(&self) -> &str {
         &self.question.name
     }
 
-    /// Id of the tool call, as the model gave it; empty without a model.
+    /// Id of the tool call, as the model gave it; empty if it is about no tool call of a model.
     pub fn call_id(&self) -> &str {
         &self.question.call_id
     }
@@ -229,13 +248,13 @@ impl Request {
         &self.question.session_id
     }
 
-    /// The working directory of whoever asks.
+    /// The working directory of whoever asks; empty if that does not matter.
     pub fn cwd(&self) -> &Path {
         &self.question.cwd
     }
 
     /// The arguments of the call: an object that fits the tool's schema. Of a permission question all that is to be
-    /// decided on, see [`HostPermissions`](super::HostPermissions).
+    /// decided on, see [`HostPermissions`](super::HostPermissions), and likewise of the other kinds.
     pub fn arguments(&self) -> &Value {
         &self.question.arguments
     }
@@ -265,11 +284,15 @@ impl Request {
 
     /// Answers. For a tool: a text, a list of content blocks, `{content, details?, structuredContent?, isError?,
     /// terminate?}`, or any other value, which the model gets as JSON. For a permission see
-    /// [`HostPermissions`](super::HostPermissions), for a hook [`HostHook`](super::HostHook).
+    /// [`HostPermissions`](super::HostPermissions), for a hook [`HostHook`](super::HostHook), for a model
+    /// [`HostModels`](super::HostModels), for a key [`HostKeys`](super::HostKeys).
     ///
     /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
     /// `cancelled` when the answer is not wanted any more.
     pub fn complete(&self, value: Value) -> Result<()> {
+        if let Some(response) = self.response() {
+            return self.write(|| model::finish(response, &value));
+        }
         let answer = Answer::read(self.kind(), value).map_err(invalid)?;
         self.answer(Ok(answer))
     }
@@ -278,16 +301,44 @@ impl Request {
     ///
     /// Errors: `invalid_argument` when it was answered before; `cancelled` when the answer is not wanted any more.
     pub fn fail(&self, message: impl Into<String>) -> Result<()> {
+        if let Some(response) = self.response() {
+            return self.write(|| response.fail(&message.into()));
+        }
         self.answer(Err(message.into()))
+    }
+
+    /// What the answer is written to, of a model.
+    pub(super) fn response(&self) -> Option<&HostResponse> {
+        self.question.response.as_ref()
+    }
+
+    /// Errors: as [`complete`](Self::complete) when there is nothing to answer any more.
+    pub(super) fn check_open(&self) -> Result<()> {
+        match self.reply().is_some() {
+            false => Err(answered()),
+            true if self.is_cancelled() => Err(unwanted()),
+            true => Ok(()),
+        }
+    }
+
+    /// Writes the end of a model's answer; if that fails it can be done again.
+    fn write(&self, end: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.check_open()?;
+        end()?;
+        if let Some(sender) = self.reply().take() {
+            // Its reader may have seen the end and be gone.
+            let _ = sender.send(Ok(Answer::Model));
+        }
+        Ok(())
     }
 
     fn answer(&self, reply: Reply) -> Result<()> {
         let Some(sender) = self.reply().take() else {
-            return Err(invalid("the request was answered before".to_owned()));
+            return Err(answered());
         };
         match sender.send(reply) {
             Ok(()) => Ok(()),
-            Err(_) => Err(Error::new(ErrorCode::Cancelled, "nobody waits for the answer any more; stop the work")),
+            Err(_) => Err(unwanted()),
         }
     }
 
@@ -300,6 +351,14 @@ impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request").field("id", &self.id).field("name", &self.name()).finish_non_exhaustive()
     }
+}
+
+fn answered() -> Error {
+    invalid("the request was answered before".to_owned())
+}
+
+fn unwanted() -> Error {
+    Error::new(ErrorCode::Cancelled, "nobody waits for the answer any more; stop the work")
 }
 
 fn invalid(message: String) -> Error {

@@ -46,6 +46,7 @@ impl Tool for HostTool {
             cwd: call.cwd,
             arguments: Value::Object(call.arguments),
             progress: Some(call.progress),
+            response: None,
         };
         Box::pin(async move {
             let answer = asker.ask(question, call.cancel).await;

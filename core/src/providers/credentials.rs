@@ -26,7 +26,7 @@ pub(crate) struct Keyring {
 
 struct Inner {
     keys: Mutex<HashMap<String, Key>>,
-    source: Option<Arc<dyn KeySource>>,
+    source: Mutex<Option<Arc<dyn KeySource>>>,
     file: Option<AuthFile>,
     environment: Environment,
     commands: bool,
@@ -40,7 +40,7 @@ impl Keyring {
         let environment = if options.environment { Environment::process() } else { Environment::default() };
         let inner = Inner {
             keys: Mutex::new(options.keys.iter().cloned().collect()),
-            source: options.source.clone(),
+            source: Mutex::new(options.source.clone()),
             file: options.auth_file.clone().map(AuthFile::new),
             environment,
             commands: options.commands,
@@ -59,10 +59,16 @@ impl Keyring {
         }
     }
 
+    /// Sets or, with `None`, takes away whom to ask next.
+    pub(crate) fn set_source(&self, source: Option<Arc<dyn KeySource>>) {
+        let before = std::mem::replace(&mut *lock(&self.inner.source), source);
+        drop(before); // not under the lock: it is the host's
+    }
+
     /// Whether a key for the model is configured; runs no command and asks nobody (P36). Reads a small file at the most.
     pub(crate) fn is_configured(&self, model: &Model) -> bool {
         let inner = &self.inner;
-        if lock(&inner.keys).contains_key(&model.provider) || inner.source.is_some() {
+        if lock(&inner.keys).contains_key(&model.provider) || lock(&inner.source).is_some() {
             return true;
         }
         let access = inner.catalogue.access(model);
@@ -100,7 +106,8 @@ impl Credentials for Keyring {
         Box::pin(async move {
             let inner = &self.inner;
             let mut key = lock(&inner.keys).get(&model.provider).cloned();
-            if let (None, Some(source)) = (&key, &inner.source) {
+            let source = lock(&inner.source).clone();
+            if let (None, Some(source)) = (&key, source) {
                 let (provider, id, base_url) = (model.provider.clone(), model.id.clone(), model.base_url.clone());
                 let asked = source.key(KeyRequest { provider, model: id, base_url }).await;
                 key = asked.map_err(|problem| {

@@ -9,7 +9,7 @@ use super::cost::Prices;
 use crate::message::JsonObject;
 
 /// The thinking levels, least first.
-const LEVELS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+pub(crate) const LEVELS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Facts about one model. `(provider, id)` identifies it.
 ///

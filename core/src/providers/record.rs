@@ -157,6 +157,42 @@ impl WireObserver for WireRecorder {
     }
 }
 
+/// Who watches the traffic of an engine.
+pub(crate) fn observers(
+    host: &Option<Arc<dyn WireObserver>>,
+    recorder: &Option<Arc<WireRecorder>>,
+) -> Option<Arc<dyn WireObserver>> {
+    let recorder = recorder.clone().map(|recorder| recorder as Arc<dyn WireObserver>);
+    match (host.clone(), recorder) {
+        (Some(host), Some(recorder)) => Some(Arc::new(Both(host, recorder))),
+        (host, recorder) => host.or(recorder),
+    }
+}
+
+struct Both(Arc<dyn WireObserver>, Arc<dyn WireObserver>);
+
+impl WireObserver for Both {
+    fn request(&self, exchange: u64, method: &str, url: &str, headers: &[(String, String)], body: &[u8]) {
+        self.0.request(exchange, method, url, headers, body);
+        self.1.request(exchange, method, url, headers, body);
+    }
+
+    fn response(&self, exchange: u64, status: u16, headers: &[(String, String)]) {
+        self.0.response(exchange, status, headers);
+        self.1.response(exchange, status, headers);
+    }
+
+    fn bytes(&self, exchange: u64, bytes: &[u8]) {
+        self.0.bytes(exchange, bytes);
+        self.1.bytes(exchange, bytes);
+    }
+
+    fn end(&self, exchange: u64) {
+        self.0.end(exchange);
+        self.1.end(exchange);
+    }
+}
+
 impl Drop for WireRecorder {
     fn drop(&mut self) {
         // Not waited for: who wants the file to be whole calls `finish`.

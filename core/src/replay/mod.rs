@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::index::{Index, Position};
@@ -116,7 +116,10 @@ struct State {
 }
 
 /// How a recording is compared.
-#[derive(Debug, Clone, Copy)]
+///
+/// As JSON `{compareToolResults?}`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ReplayOptions {
     /// Tool results have to be the recorded ones. Default true; false lets live tools say something else.

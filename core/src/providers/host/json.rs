@@ -10,7 +10,8 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::message::{StopReason, Usage};
 
 impl HostResponse {
-    /// Writes one event, in the shape of the events that a session gives out (P41); an index may be left out.
+    /// Writes one event, in the shape of the events that a session gives out (P41); an index may be left out. A text in
+    /// its place is text of the answer.
     ///
     /// | type | fields |
     /// |---|---|
@@ -36,6 +37,9 @@ impl HostResponse {
 
     /// The same for a value.
     pub fn push_value(&self, event: &Value) -> Result<()> {
+        if let Value::String(piece) = event {
+            return if piece.is_empty() { self.start() } else { self.text(piece) };
+        }
         let text = |key: &str| event.get(key).and_then(Value::as_str);
         let needed = |key: &str| text(key).ok_or_else(|| wrong(format!("the event {} needs {key:?}", event["type"])));
         match text("type").unwrap_or_default() {

@@ -15,6 +15,7 @@
 //! # let _ = provider;
 //! ```
 
+mod definition;
 mod json;
 mod response;
 mod stream;

@@ -1,10 +1,11 @@
 //! How an engine reaches services.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Which proxy requests go through.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyChoice {
     /// What `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` say.
@@ -14,6 +15,17 @@ pub enum ProxyChoice {
     Direct,
     /// This one for everything, `http://[user:password@]host:port`. The password never appears in errors.
     Url(String),
+}
+
+impl fmt::Debug for ProxyChoice {
+    /// The address may hold a password, so it is not told.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ProxyChoice::Environment => "Environment",
+            ProxyChoice::Direct => "Direct",
+            ProxyChoice::Url(_) => "Url",
+        })
+    }
 }
 
 /// Network settings of an engine; they hold for all its sessions.
