@@ -19,6 +19,10 @@ const FOREIGN: &str = r#"{"type":"custom","customType":"x","id":"foreign","paren
 #[derive(Debug, Clone, Default)]
 struct Intruder {
     armed: Arc<AtomicBool>,
+    /// It stops in the middle of its line.
+    torn: bool,
+    /// It does so before every append.
+    always: bool,
 }
 
 impl Watch for Intruder {
@@ -27,8 +31,11 @@ impl Watch for Intruder {
     }
 
     fn append(&self, file: &dyn StorageFile, bytes: &[u8]) -> io::Result<usize> {
-        if self.armed.swap(false, Ordering::SeqCst) {
-            file.append(format!("{FOREIGN}\n").as_bytes())?;
+        if self.armed.swap(self.always, Ordering::SeqCst) {
+            match self.torn {
+                true => file.append(&FOREIGN.as_bytes()[..20])?,
+                false => file.append(format!("{FOREIGN}\n").as_bytes())?,
+            };
         }
         file.append(bytes)
     }
@@ -57,16 +64,55 @@ impl Watch for Replacer {
     }
 }
 
+/// A session in a directory where the intruder is.
+fn visited(dir: &Path, intruder: &Intruder) -> Tree {
+    let options = CreateOptions {
+        session_dir: Some(dir.to_path_buf()),
+        storage: Arc::new(Watched(intruder.clone())),
+        ..Default::default()
+    };
+    Tree::create("/work/demo", options).unwrap()
+}
+
+#[test]
+fn s308_a_torn_line_that_slips_in_swallows_none_of_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = Intruder { torn: true, ..Default::default() };
+    let tree = visited(dir.path(), &storage);
+    let mut cursor = Cursor::new(tree.clone());
+    let first = cursor.append_message(&Message::user("one", vec![], 1)).unwrap();
+    storage.armed.store(true, Ordering::SeqCst);
+    let second = cursor.append_message(&Message::user("two", vec![], 2)).unwrap();
+    let third = cursor.append_message(&Message::user("three", vec![], 3)).unwrap();
+
+    let ids = |tree: &Tree| tree.entries().map(|entry| entry.unwrap().id().to_owned()).collect::<Vec<_>>();
+    assert_eq!(ids(&tree), [&*first, &second, &third]);
+    let path = tree.path().unwrap();
+    drop((cursor, tree));
+    let tree = Tree::open(&path, OpenOptions::default()).unwrap();
+    assert_eq!(ids(&tree), [&*first, &second, &third]);
+    assert_eq!(tree.diagnostics().len(), 1, "the torn line");
+}
+
+#[test]
+fn s308_an_append_that_is_swallowed_again_and_again_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let storage = Intruder { torn: true, always: true, armed: Arc::default() };
+    let mut cursor = Cursor::new(visited(dir.path(), &storage));
+    let first = cursor.append_message(&Message::user("one", vec![], 1)).unwrap();
+    storage.armed.store(true, Ordering::SeqCst);
+    let error = cursor.append_message(&Message::user("two", vec![], 2)).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::StorageChanged);
+    assert_eq!(cursor.leaf(), Some(&*first));
+    storage.armed.store(false, Ordering::SeqCst);
+    cursor.append_message(&Message::user("two", vec![], 2)).unwrap();
+}
+
 #[test]
 fn s308_a_line_that_slips_in_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let storage = Intruder::default();
-    let options = CreateOptions {
-        session_dir: Some(dir.path().to_path_buf()),
-        storage: Arc::new(Watched(storage.clone())),
-        ..Default::default()
-    };
-    let tree = Tree::create("/work/demo", options).unwrap();
+    let tree = visited(dir.path(), &storage);
     let mut cursor = Cursor::new(tree.clone());
     let first = cursor.append_message(&Message::user("one", vec![], 1)).unwrap();
     storage.armed.store(true, Ordering::SeqCst);

@@ -1,10 +1,12 @@
 //! Appending: the only way a tree changes (S13, S42–S45, S72–S78).
 
+use std::time::{Duration, Instant};
+
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 
 use super::ids::IdSource;
-use super::index::{Index, ROOT};
+use super::index::{Index, Place, ROOT};
 use super::kind::EntryKind;
 use super::log::{Appended, Growth};
 use super::new_entry::{Base, NewEntry};
@@ -15,6 +17,9 @@ use super::tree::{State, Tree};
 
 /// The room of the last line is kept for the next one, unless it was an unusually long line.
 const KEPT_ROOM: usize = 256 << 10;
+/// How long a look at the file holds for further appends. Shorter than any call that could change it: nobody can delete or
+/// replace the file after one append and be done before the next. What others append meanwhile is found by where ours ends.
+const LOOK_AGAIN: Duration = Duration::from_micros(5);
 
 impl Tree {
     /// Appends one entry below `parent` and returns its id.
@@ -22,38 +27,30 @@ impl Tree {
         let mut state = self.write();
         let state = &mut *state;
         state.log.check_writable()?;
-        state.catch_up(Tail::Take)?;
+        if state.looked.is_none_or(|at| at.elapsed() > LOOK_AGAIN) {
+            state.catch_up(Tail::Take)?;
+            state.looked = Some(Instant::now());
+        }
         let parent_node = match parent {
             None => ROOT,
             Some(id) => state.index.find_from_end(id).ok_or_else(|| not_found(id))?,
         };
         let id = fresh_id(&state.index, &*self.shared.ids);
         let now = self.shared.ids.now_ms();
-        let timestamp = state.stamp.at(now);
         let kind = entry.kind();
-        let base = Base { id: &id, parent, timestamp };
+        let base = Base { id: &id, parent, timestamp: state.stamp.at(now) };
         let (line, message) = entry.line(kind, base, std::mem::take(&mut state.line));
-        let written = match state.index.has_conversation || kind.is_conversation() {
-            true => state.log.create_with(&line),
-            false => state.log.append(&line),
-        };
+        let written = state.write_line(&id, &line, state.index.has_conversation || kind.is_conversation());
         if line.capacity() <= KEPT_ROOM {
             state.line = line;
         }
-        let place = match written? {
-            Appended::At(place) => place,
-            Appended::Elsewhere => {
-                // The entry is in the file and comes in with the stranger's lines.
-                state.catch_up(Tail::Take)?;
-                return Ok(id);
-            }
-        };
+        let Some(place) = written? else { return Ok(id) };
         state.index.push(&id, parent_node, now, kind, message, place);
         match entry {
             NewEntry::Label { target, label } => {
                 let (mut label_json, mut time_json) = (Vec::new(), Vec::new());
                 json::write_string(&mut label_json, label.unwrap_or_default());
-                json::write_string(&mut time_json, timestamp);
+                json::write_string(&mut time_json, state.stamp.at(now));
                 state.index.labels.set(target, &label_json, &time_json);
             }
             NewEntry::SessionInfo { name } => state.index.name = Some((*name).into()),
@@ -131,6 +128,25 @@ fn last_line_start(file: &dyn StorageFile, start: u64, end: u64) -> std::io::Res
 }
 
 impl State {
+    /// Puts the line of entry `id` into the log and says where; nowhere if it is in the index already, with the lines that
+    /// someone else appended at the same moment. `begins`: the session may get its file now (S43).
+    fn write_line(&mut self, id: &str, line: &[u8], begins: bool) -> Result<Option<Place>> {
+        const TRIES: usize = 10;
+        for _ in 0..TRIES {
+            let written = if begins { self.log.create_with(line) } else { self.log.append(line) };
+            if let Appended::At(place) = written? {
+                return Ok(Some(place));
+            }
+            self.catch_up(Tail::Take)?;
+            if self.index.contains(id) {
+                return Ok(None);
+            }
+            // The stranger's line had no LF, and ours became the end of it: a line that readers skip. So once more.
+        }
+        let message = "another program writes into the session file, so that no line of ours stays whole; stop it";
+        Err(self.log.changed(message))
+    }
+
     /// Brings the index up to the end of the file, so that no append can reuse an id or write over a stranger's line.
     fn catch_up(&mut self, tail: Tail) -> Result<()> {
         let Growth::From(start, mut end) = self.log.growth()? else { return Ok(()) };

@@ -315,7 +315,8 @@ impl Log {
         Error::storage(action, self.path.as_deref().unwrap_or(Path::new("")), error)
     }
 
-    fn changed(&self, message: &str) -> Error {
+    /// The file is not what it was.
+    pub(crate) fn changed(&self, message: &str) -> Error {
         self.with_path(Error::new(ErrorCode::StorageChanged, message))
     }
 
