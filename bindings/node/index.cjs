@@ -4,6 +4,7 @@ const { Engine, listSessions } = require('./lib/engine.cjs')
 const { EventStream } = require('./lib/events.cjs')
 const { Exploration } = require('./lib/exploration.cjs')
 const { Budget } = require('./lib/permissions.cjs')
+const { Replay } = require('./lib/replay.cjs')
 const { Run } = require('./lib/run.cjs')
 const { Session } = require('./lib/session.cjs')
 const { Toolbox } = require('./lib/toolbox.cjs')
@@ -11,4 +12,4 @@ const { Tool, tool } = require('./lib/tools.cjs')
 const { Tree } = require('./lib/tree.cjs')
 const { version } = require('./package.json')
 
-module.exports = { BranchlineError, Budget, Engine, EventStream, Exploration, Run, Session, Tool, Toolbox, Tree, listSessions, tool, version }
+module.exports = { BranchlineError, Budget, Engine, EventStream, Exploration, Replay, Run, Session, Tool, Toolbox, Tree, listSessions, tool, version }

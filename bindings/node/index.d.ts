@@ -229,6 +229,94 @@ export interface EngineOptions {
   defaultModel?: string
   /** What tool calls may do in sessions that do not say; `ask` by default. */
   permissions?: Permissions
+  /** Reads `models.json` and `auth.json` of the agent directory, or of this one: what a person set up for pi. */
+  agentFiles?: boolean | string
+  /** A `models.json` to read. */
+  modelsFile?: string
+  /** An `auth.json` to read. */
+  authFile?: string
+  /** `false` leaves out the built-in models. */
+  builtinModels?: boolean
+  /** Providers and models, in the shape of `models.json`. */
+  models?: ModelsConfig
+  /** Keys by provider. They win over all others. */
+  keys?: Record<string, Key>
+  /** Asked for a key before each request, when `keys` has none. */
+  keySource?: KeySource
+  /** `false`: keys in environment variables do not count. */
+  environment?: boolean
+  /** Values of `auth.json` and `models.json` that begin with `!` are run as commands; no by default. */
+  commands?: boolean
+  network?: NetworkOptions
+  /** Short for `network.proxy`. */
+  proxy?: NetworkOptions['proxy']
+  /** A file to which the traffic with services is written, keys removed, until the engine is shut down. */
+  record?: string
+}
+
+/** How services are reached, by all sessions of an engine. */
+export interface NetworkOptions {
+  /** What the environment says (the default), none, or `http://[user:password@]host:port`. */
+  proxy?: 'environment' | 'direct' | (string & {})
+  /** A PEM file with certificates that are trusted beside those of the system. */
+  caFile?: string
+  /** 30 seconds by default. */
+  connectTimeoutMs?: number
+  /** The longest silence of a service; 5 minutes by default, `null` for no limit. */
+  idleTimeoutMs?: number | null
+  /** Requests to one service at a time; 32 by default. */
+  maxRequestsPerOrigin?: number
+  /** Sent with every request. Not for secrets. */
+  headers?: Record<string, string>
+}
+
+/** A key, or a token that is always sent as `Authorization: Bearer`. */
+export type Key = string | { key: string; bearer?: boolean }
+
+/** What a key is for. */
+export interface KeyRequest {
+  provider: string
+  /** The model's id. */
+  model: string
+  baseUrl: string
+}
+
+/**
+ * Hands out keys, for example tokens that live shortly; nothing or `null` means "look elsewhere". What it throws, or rejects
+ * with, is the failure of the request. `signal` aborts when nobody waits any more.
+ */
+export type KeySource = (
+  request: KeyRequest,
+  context: { signal: AbortSignal },
+) => Key | null | undefined | void | Promise<Key | null | undefined | void>
+
+/** US dollars per million tokens. */
+export interface Rates {
+  input?: number
+  output?: number
+  cacheRead?: number
+  cacheWrite?: number
+}
+
+/** Rates for prompts of more than so many tokens. */
+export interface PriceTier extends Rates {
+  inputTokensAbove: number
+}
+
+/** The shape of `models.json`; see docs/models.md. */
+export interface ModelsConfig {
+  providers: Record<
+    string,
+    {
+      baseUrl?: string
+      api?: string
+      apiKey?: string
+      headers?: Record<string, string | null>
+      models?: { id: string; name?: string; contextWindow?: number; maxTokens?: number; [key: string]: unknown }[]
+      modelOverrides?: Record<string, { [key: string]: unknown }>
+      [key: string]: unknown
+    }
+  >
 }
 
 export interface SessionOptions {
@@ -261,9 +349,68 @@ export interface SessionOptions {
   budget?: Budget | Budget[]
   /** Replaces the built-in system prompt. */
   systemPrompt?: string
+  /** What the session reads of its project and tells the model; nothing by default. */
+  resources?: ResourceOptions
   durability?: Durability
   /** Open without the right to write, and without taking the lock. */
   readOnly?: boolean
+}
+
+/** What a session tells the model besides its tools. Relative paths are relative to the session's working directory. */
+export interface ResourceOptions {
+  /** Read `AGENTS.md` and its relatives. */
+  contextFiles?: boolean
+  /** Texts of your own, behind those that were read. */
+  extraContext?: { path: string; content: string }[]
+  /** Directories with skills, or single skill files. */
+  skills?: string[]
+  /** Directories with prompt templates, or single files. */
+  promptTemplates?: string[]
+  /** Which of the usual places are searched as well. `project` only where the person trusts the project. */
+  discover?: 'nothing' | 'user' | 'project'
+  /** Text behind the system prompt. */
+  appendSystemPrompt?: string
+  /** Where the documentation of your program is. */
+  documentation?: string
+  /** Further rules, one line each. */
+  guidelines?: string[]
+  /** Further sections. The name of one that is there replaces that one. */
+  sections?: { name: string; text: string }[]
+}
+
+/** What a session knows of its project. */
+export interface Resources {
+  /** The last one is the nearest. */
+  contextFiles: { path: string; content: string }[]
+  skills: Skill[]
+  promptTemplates: PromptTemplate[]
+  systemPrompt: string | null
+  appendSystemPrompt: string | null
+  documentation: string | null
+  guidelines: string[]
+  sections: { name: string; text: string }[]
+  /** What was wrong. */
+  diagnostics: { fault: 'warning' | 'collision'; path: string; message: string; winner?: string }[]
+  /** `/skill:name` calls a skill. */
+  skillCommands: boolean
+}
+
+export interface Skill {
+  /** What stands behind `/skill:`. */
+  name: string
+  description: string
+  path: string
+  /** The model is not told of it. */
+  disableModelInvocation: boolean
+}
+
+export interface PromptTemplate {
+  /** What stands behind the `/`. */
+  name: string
+  description: string
+  argumentHint?: string
+  content: string
+  path?: string
 }
 
 /** Options of the calls that use the default engine unless told otherwise. */
@@ -285,8 +432,27 @@ export declare class Engine {
   listSessions(options?: ListOptions): Promise<SessionInfo[]>
   /** Adds a tool for the sessions and toolboxes made from now on. */
   addTool(tool: ToolOptions<any>): void
-  /** Every model known. */
+  /** Every model known: built in, configured and added. */
   models(): Model[]
+  /** The models that can be used: those whose provider has a key, and those that need none. */
+  availableModels(): Model[]
+  /**
+   * The model that a person's text means: `provider/id`, an id, or a part of an id or name, with `:level` behind it for the
+   * thinking level. Errors: `unknown_model`, naming what is near.
+   */
+  findModel(text: string): ModelChoice
+  /** Adds providers and models, as an object or as text with comments. Errors: `invalid_argument`; then nothing changes. */
+  configureModels(models: ModelsConfig | string): void
+  /** What is wrong with `models.json`; the rest of it is in use. */
+  modelProblems(): ModelProblem[]
+  /** Sets or, with `null`, forgets the key of a provider, from the next request on. */
+  setKey(provider: string, key: Key | null): void
+  /** Sets or, with `null`, forgets who is asked for keys, from the next request on. */
+  setKeySource(source: KeySource | null): void
+  /** Adds models that a function answers for: `NAME/ID`, for each of the models. Replaces a provider of the same name. */
+  addHostProvider(name: string, models: (string | HostModel)[], answer: HostAnswer): void
+  /** Adds the models that answered in a session file, as `NAME/ID`; they answer again. `name` is `replay` by default. */
+  addReplay(path: string, options?: ReplayOptions & { name?: string }): Promise<Replay>
   /** Adds the model `scripted/NAME`, which answers from a script: for tests and demonstrations. */
   addScriptedModel(name: string, script: Script | ScriptReply[]): ScriptedModel
   /** Aborts and closes every session and waits until their files are free. */
@@ -299,13 +465,123 @@ export interface Model {
   name: string
   provider: string
   id: string
+  /** For people. */
+  displayName: string
+  /** The wire protocol. */
   api: string
+  /** Empty for models that need no network. */
+  baseUrl: string
+  reasoning: boolean
   thinkingLevels: ThinkingLevel[]
   images: boolean
   /** Tokens; 0 when unknown. */
   contextWindow: number
   /** Tokens; 0 when unknown. */
   maxTokens: number
+  /** All 0 when unknown. */
+  cost: Required<Rates> & { tiers?: PriceTier[] }
+}
+
+/** What a person's text means. */
+export interface ModelChoice {
+  model: Model
+  /** The level written behind it. */
+  thinkingLevel: ThinkingLevel | null
+}
+
+/** What is wrong in a configuration of models. */
+export interface ModelProblem {
+  path?: string
+  provider?: string
+  message: string
+}
+
+/** A model that the host serves. */
+export interface HostModel {
+  id: string
+  /** For people. */
+  name?: string
+  /** Tokens. */
+  contextWindow?: number
+  /** Tokens. */
+  maxTokens?: number
+  input?: ('text' | 'image')[]
+  reasoning?: boolean
+  thinkingLevels?: ThinkingLevel[]
+  cost?: Rates & { tiers?: PriceTier[] }
+  /** `host` by default. */
+  api?: string
+}
+
+/** What a model of the host's is asked. */
+export interface HostRequest {
+  provider: string
+  /** The model's id. */
+  model: string
+  api: string
+  systemPrompt: string
+  /** The conversation without system messages: every tool call with its result, no images if the model takes none. */
+  messages: Message[]
+  tools: { name: string; description: string; parameters: { [key: string]: unknown } }[]
+  thinkingLevel: ThinkingLevel
+  sessionId: string
+  /** The next message of a conversation, or a summary. */
+  purpose: 'turn' | 'summary'
+  maxTokens?: number
+  temperature?: number
+}
+
+/** A piece of an answer: text, or an event. `text`, `thinking` and `toolcall` are whole blocks. */
+export type HostEvent =
+  | string
+  | null
+  | undefined
+  | { type: 'start' | 'text_start' | 'thinking_start' | 'toolcall_end' }
+  | { type: 'text_delta' | 'thinking_delta' | 'toolcall_delta'; delta: string }
+  | { type: 'text_end' | 'thinking_end'; signature?: string }
+  | { type: 'toolcall_start'; toolName: string; id?: string }
+  | { type: 'text' | 'thinking'; text: string; signature?: string }
+  | { type: 'toolcall'; name: string; arguments: { [key: string]: unknown }; id?: string }
+  | { type: 'usage'; usage: { input: number; output: number; cacheRead?: number; cacheWrite?: number; [key: string]: unknown } }
+  | { type: 'done'; reason?: 'stop' | 'length' | 'toolUse'; message?: { [key: string]: unknown } }
+  | { type: 'error'; error: string; retryAfterMs?: number }
+
+/**
+ * Answers for models of the host: a generator, async or not, that yields pieces, or a function that returns a text, an event,
+ * a list of them or a stream. The answer is finished when there are no more. What it throws is the failure of the response.
+ * After an abort `signal` fires, and the generator's `return()` is called.
+ */
+export type HostAnswer = (
+  request: HostRequest,
+  context: { signal: AbortSignal },
+) => HostAnswered | Promise<HostAnswered>
+
+export type HostAnswered = HostEvent | void | Iterable<HostEvent> | AsyncIterable<HostEvent>
+
+export interface ReplayOptions {
+  /** `false`: tools that run live may say something else than they did. */
+  compareToolResults?: boolean
+}
+
+/** A recorded session whose answers are given again to the same conversation. */
+export declare class Replay {
+  private constructor()
+  /** Those that answered in the recording. */
+  readonly models: Model[]
+  /** The first place where a conversation left the recording. */
+  readonly divergence: Divergence | null
+  /** The tools of the recording, for `tools` of a session: a call gives the recorded result. */
+  readonly tools: Tool[]
+}
+
+/** Where a conversation left a recording. */
+export interface Divergence {
+  /** Which message it is, system messages not counted, from 0. */
+  at: number
+  /** What follows there in the recording, on each of its branches. */
+  recorded: { entryId: string; message: Message }[]
+  /** What there was instead; `null`: the request for an answer that was not recorded. */
+  actual: Message | null
 }
 
 export interface Script {
@@ -376,6 +652,8 @@ export interface PromptOptions {
   images?: ImageContent[]
   /** When a run is active: refuse (the default; error `running`), steer it, or follow it. */
   whenRunning?: 'refuse' | 'steer' | 'followUp'
+  /** `false`: `/skill:name` and `/name` at the start of the text stay as they are. */
+  expand?: boolean
   /** Events held for the reader before the session waits for it; 1024 by default. */
   capacity?: number
 }
@@ -678,6 +956,8 @@ export declare class Session {
   readonly state: SessionState
   /** The whole tree, to read. */
   readonly tree: Tree
+  /** What it knows of its project: context files, skills, prompt templates, and what was wrong with them. */
+  readonly resources: Resources
 
   /** Sends a prompt at once and gives its events. Errors: `running`, `compacting`, `no_model`, `read_only`. */
   prompt(text: string, options?: PromptOptions): Run
@@ -759,6 +1039,10 @@ export declare class Session {
   /** `provider/model`, from the next request on. Errors: `unknown_model`. */
   setModel(model: string): Promise<void>
   setThinkingLevel(level: ThinkingLevel): Promise<void>
+  /** Reads the files of its resources again. What changed is told to the model before its next request. */
+  reloadResources(): Promise<Resources>
+  /** Chooses anew what it reads and tells the model. Errors: `invalid_argument`. */
+  setResources(resources: ResourceOptions): Promise<Resources>
   /** The active tools, in this order, of those the session knows. Errors: `unknown_tool`. */
   setTools(names: (string | Tool)[]): Promise<void>
   /** Stores data the model never sees. Returns the entry's id. Whole numbers beyond 2^53 need `tree.raw` to be read. */

@@ -1,7 +1,9 @@
 'use strict'
 const { bridge, call, flush, ask } = require('./native.cjs')
 const { text, json, options } = require('./errors.cjs')
+const { bindKeys, bindModels, formOf } = require('./models.cjs')
 const { bound, policyOf } = require('./permissions.cjs')
+const { replayOf } = require('./replay.cjs')
 const { Session, wrap } = require('./session.cjs')
 const { bind, invalid, split: splitTools } = require('./tools.cjs')
 
@@ -11,14 +13,15 @@ let toolboxOf
 /** Worker threads, models and defaults. Two engines share nothing. */
 class Engine {
   #native
-  #tools = [] // bindings, which its sessions and toolboxes keep too
+  #kept = [] // bindings, which its sessions and toolboxes keep too, also those to come
 
   constructor(given = {}) {
     options(given)
-    const { permissions, ...rest } = given
+    const { permissions, keySource, ...rest } = given
     const policy = permissions === undefined ? undefined : policyOf(permissions)
-    this.#tools.push(...(policy?.keep ?? []))
-    const settings = options({ ...rest, permissions: policy?.policy })
+    const keys = keySource === undefined || keySource === null ? undefined : bindKeys(keySource)
+    this.#kept.push(...(policy?.keep ?? []), ...(keys ? [keys] : []))
+    const settings = options({ form: formOf(rest), permissions: policy?.policy, keySource: keys?.number })
     this.#native = ask(() => bridge.engine(settings))
   }
 
@@ -52,18 +55,18 @@ class Engine {
     const { bounds, keep } = bound({ permissions, toolHooks, budget })
     const { names, own } = tools === undefined || tools === null ? { own: [] } : splitTools(tools)
     const settings = options({ ...rest, bounds, tools: names, customTools: own.map((binding) => binding.custom) })
-    return { settings, keep: [...this.#tools, ...own, ...keep] }
+    return { settings, keep: [this.#kept, ...own, ...keep] }
   }
 
   addTool(tool) {
     const binding = bind(tool)
     const custom = json(binding.custom, 'the tool')
     ask(() => this.#native.addTool(custom))
-    this.#tools.push(binding)
+    this.#kept.push(binding)
   }
 
   static {
-    toolboxOf = (engine, cwd) => ({ native: ask(() => engine.#native.toolbox(cwd)), keep: engine.#tools })
+    toolboxOf = (engine, cwd) => ({ native: ask(() => engine.#native.toolbox(cwd)), keep: [engine.#kept] })
   }
 
   async listSessions(given = {}) {
@@ -72,6 +75,47 @@ class Engine {
 
   models() {
     return JSON.parse(ask(() => this.#native.models()))
+  }
+
+  availableModels() {
+    return JSON.parse(ask(() => this.#native.availableModels()))
+  }
+
+  findModel(name) {
+    return JSON.parse(ask(() => this.#native.findModel(text(name, 'the model'))))
+  }
+
+  configureModels(models) {
+    const given = typeof models === 'string' ? models : options(models)
+    ask(() => this.#native.configureModels(given))
+  }
+
+  modelProblems() {
+    return JSON.parse(ask(() => this.#native.modelProblems()))
+  }
+
+  setKey(provider, key) {
+    text(provider, 'provider')
+    const given = json(key, 'the key')
+    ask(() => this.#native.setKey(provider, given))
+  }
+
+  setKeySource(source) {
+    const keys = source === null ? undefined : bindKeys(source)
+    ask(() => this.#native.setKeySource(keys?.number))
+    if (keys) this.#kept.push(keys)
+  }
+
+  addHostProvider(name, models, answer) {
+    const { definition, binding } = bindModels(name, models, answer)
+    ask(() => this.#native.addHostProvider(binding.number, definition))
+    this.#kept.push(binding)
+  }
+
+  async addReplay(path, { name = 'replay', ...given } = {}) {
+    text(path, 'path')
+    text(name, 'name')
+    return replayOf(await call((ticket) => this.#native.addReplay(ticket, path, name, options(given))))
   }
 
   addScriptedModel(name, script) {

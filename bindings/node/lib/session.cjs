@@ -55,6 +55,19 @@ class Session {
     return (this.#tree ??= new Tree(this.#native.tree()))
   }
 
+  get resources() {
+    return JSON.parse(ask(() => this.#native.resources))
+  }
+
+  async reloadResources() {
+    return JSON.parse(await this.#call((ticket) => this.#native.reloadResources(ticket)))
+  }
+
+  async setResources(resources) {
+    const given = options(resources)
+    return JSON.parse(await this.#call((ticket) => this.#native.setResources(ticket, given)))
+  }
+
   prompt(prompt, { signal, ...rest } = {}) {
     text(prompt, 'prompt')
     const given = options(rest)

@@ -26,29 +26,46 @@ function tool(given) {
   return given instanceof Tool ? given : new Tool(given)
 }
 
+/** Tools that are native: how each is named to the native half, and what must be kept with it. */
+const native = new WeakMap()
+
+/** A tool that gives recorded results, in sessions and toolboxes. */
+function recorded(definition, custom, keep) {
+  const execute = () => {
+    throw invalid(`the recorded tool ${definition.name} is called by sessions and toolboxes only`)
+  }
+  const made = tool({ ...definition, execute })
+  native.set(made, { custom, keep })
+  return made
+}
+
 /*
- * The tools in use, by number. What uses them (session, toolbox, engine) holds the binding; here it is held weakly, so
+ * The functions in use, by number. What uses them (session, toolbox, engine) holds the binding; here it is held weakly, so
  * that a tool which refers to its own session keeps nothing alive.
  */
 const bindings = new Map()
 const gone = new FinalizationRegistry((number) => bindings.delete(number))
 const running = new Map() // AbortControllers, by request
-const served = new AsyncLocalStorage() // the session whose tool is running
+const served = new AsyncLocalStorage() // the session whose function is running
 const anchor = {} // of the wait for requests, which does not keep the process alive
 let desk
 let last = 0
 
 /** Makes a tool callable. The result must be kept as long as it is. */
 function bind(given) {
+  if (native.has(given)) return native.get(given)
   const { execute, ...definition } = tool(given)
   const binding = bindFunction(execute)
   binding.custom = { target: binding.number, definition }
   return binding
 }
 
-/** Has requests with the binding's number answered by a function, as long as the binding is kept. */
-function bindFunction(execute) {
-  const binding = { execute, number: ++last }
+/**
+ * Has requests with the binding's number answered by a function, as long as the binding is kept. `write` writes what it
+ * gives piece by piece, where an answer has pieces.
+ */
+function bindFunction(execute, write) {
+  const binding = { execute, write, number: ++last }
   bindings.set(last, new WeakRef(binding))
   gone.register(binding, last)
   if (desk === undefined) {
@@ -84,7 +101,7 @@ function take(notice) {
   else desk.fail(notice.id, 'the function does not exist any more')
 }
 
-async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute }) {
+async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute, write }) {
   const controller = new AbortController()
   running.set(id, controller)
   const progress = (update) => {
@@ -92,15 +109,38 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
     return ask(() => desk.progress(id, partial))
   }
   const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
+  const push = (piece) => {
+    const event = json(piece, 'a piece of the answer')
+    return ask(() => desk.push(id, event))
+  }
   try {
-    const value = await served.run(sessionId, () => execute(args, context, kind))
+    const value = await served.run(sessionId, async () => {
+      const given = await execute(args, context, kind)
+      return write ? write(given, push, controller.signal) : given
+    })
     const result = json(value ?? null, kind === 'tool' ? 'the result of the tool' : 'the answer')
     ask(() => desk.complete(id, result))
   } catch (error) {
-    desk.fail(id, failure(error))
+    give(id, PLAIN.has(kind) ? reason(error) : failure(error))
   } finally {
     running.delete(id)
   }
+}
+
+/** Says that a request failed, whatever state its answer is in. */
+function give(id, message) {
+  try {
+    desk.fail(id, message)
+  } catch {
+    desk.drop(id) // its answer was finished before
+  }
+}
+
+/** Kinds of requests whose failure is told in the words of whoever failed, without the name of an error. */
+const PLAIN = new Set(['model', 'key'])
+
+function reason(error) {
+  return (error instanceof Error && error.message) || failure(error)
 }
 
 /** What a model reads of whatever was thrown. */
@@ -113,14 +153,14 @@ function failure(error) {
   }
 }
 
-/** Fails inside a tool that this session waits for. */
+/** Fails inside a function that this session waits for. */
 function refuseToWaitFor(sessionId) {
   if (sessionId && served.getStore() === sessionId) {
-    throw new BranchlineError('waiting here would wait for this tool; return from it and wait elsewhere', { code: 'would_deadlock' })
+    throw new BranchlineError('waiting here would wait for this function; return from it and wait elsewhere', { code: 'would_deadlock' })
   }
 }
 
-/** Whether a tool is running, which may be waiting for its signal. */
+/** Whether a function is running, which may be waiting for its signal. */
 const serving = () => running.size > 0
 
-module.exports = { Tool, tool, bind, bindFunction, split, refuseToWaitFor, serving, invalid }
+module.exports = { Tool, tool, bind, bindFunction, recorded, split, refuseToWaitFor, serving, invalid }

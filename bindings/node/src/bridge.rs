@@ -19,6 +19,7 @@ use crate::executor::Executor;
 use crate::failure;
 use crate::outcome::{Outcome, check_text};
 use crate::policy::{Budget, Budgets};
+use crate::replay::Replays;
 use crate::tools::{Desk, ToolDesk};
 
 /// How long the end of an environment may wait for its sessions: long enough to end the processes of running tools,
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     /// Requests to tools of the environment.
     pub(crate) desk: Desk,
     pub(crate) budgets: Budgets,
+    pub(crate) replays: Replays,
 }
 
 impl Shared {
@@ -135,6 +137,7 @@ impl Bridge {
             limit,
             desk: Desk::new(),
             budgets: Budgets::default(),
+            replays: Replays::default(),
         });
         // Hooks run last in, first out: this one before the port's own.
         env.add_env_cleanup_hook(Arc::downgrade(&shared), |shared| {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use branchline::host::HostKeys;
 use branchline::providers::scripted::{Script, ScriptControl};
-use branchline::{EngineOptions, Result, SessionOptions};
+use branchline::{EngineForm, EngineOptions, Result, SessionOptions};
 use napi_derive::napi;
-use serde_json::{Value, json};
 
 use crate::bridge::Shared;
 use crate::failure::guard;
@@ -21,8 +21,8 @@ pub(crate) struct Lifeline {
 
 #[napi]
 pub struct Engine {
-    shared: Arc<Shared>,
-    lifeline: Arc<Lifeline>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lifeline: Arc<Lifeline>,
 }
 
 /// The ways to a session.
@@ -35,13 +35,15 @@ enum Source {
 
 impl Engine {
     pub(crate) fn new(shared: Arc<Shared>, json: &str) -> Result<Engine> {
-        let mut given = options::read::<options::Engine>(json)?;
-        let policy = given.permissions.take();
-        let mut settings: EngineOptions = given.into();
-        if let Some(policy) = policy {
-            settings.permissions = shared.permissions(policy)?;
+        let given = options::read::<options::Engine>(json)?;
+        let mut base = EngineOptions::default();
+        if let Some(policy) = given.permissions {
+            base.permissions = shared.permissions(policy)?;
         }
-        let engine = branchline::Engine::new(settings)?;
+        if let Some(target) = given.key_source {
+            base = base.key_source(Arc::new(HostKeys::new(shared.desk.asker(), target.into())));
+        }
+        let engine = EngineForm::from_value(given.form)?.start(base)?;
         let lifeline = Arc::new(Lifeline { engine });
         shared.register(&lifeline);
         Ok(Engine { shared, lifeline })
@@ -55,7 +57,7 @@ impl Engine {
             let mut options: SessionOptions = given.into();
             self.shared.bound(bounds, &mut options)?;
             for tool in custom {
-                options.custom_tools.push(self.shared.desk.tool(tool)?);
+                options.custom_tools.push(self.shared.tool(tool)?);
             }
             Ok(options)
         })?;
@@ -110,29 +112,6 @@ impl Engine {
     }
 
     #[napi]
-    pub fn models(&self) -> napi::Result<String> {
-        guard(|| {
-            let models = self.lifeline.engine.models();
-            let models: Vec<Value> = models
-                .iter()
-                .map(|model| {
-                    json!({
-                        "name": model.full_name(),
-                        "provider": model.provider,
-                        "id": model.id,
-                        "api": model.api,
-                        "thinkingLevels": model.thinking_levels,
-                        "images": model.images,
-                        "contextWindow": model.context_window,
-                        "maxTokens": model.max_tokens,
-                    })
-                })
-                .collect();
-            self.shared.text(Value::Array(models).to_string())
-        })
-    }
-
-    #[napi]
     pub fn add_scripted_model(&self, name: String, script: String) -> napi::Result<ScriptHand> {
         guard(|| {
             let script = Script::from_json(&script)?;
@@ -146,7 +125,7 @@ impl Engine {
     #[napi]
     pub fn add_tool(&self, custom: String) -> napi::Result<()> {
         guard(|| {
-            self.lifeline.engine.add_tool(self.shared.desk.tool(options::read(&custom)?)?);
+            self.lifeline.engine.add_tool(self.shared.tool(options::read(&custom)?)?);
             Ok(())
         })
     }

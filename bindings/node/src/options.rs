@@ -1,14 +1,14 @@
 //! Options as JavaScript writes them. A misspelt one is an error, not a silence.
 
 use branchline::tree::{CreateOptions, Durability, ListOptions};
-use branchline::{EngineOptions, Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result};
-use branchline::{SessionOptions, WhenRunning};
+use branchline::{Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result};
+use branchline::{ResourceOptions, SessionOptions, WhenRunning};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::policy::{Bounds, Policy};
-use crate::tools::Custom;
+use crate::replay::Custom;
 
 /// Reads an options object.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
@@ -25,23 +25,13 @@ pub(crate) fn value(json: &str) -> Result<Value> {
     read(json)
 }
 
+/// Options of an engine: what is data, and what is a function on the other side.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Engine {
-    worker_threads: Option<usize>,
-    agent_dir: Option<String>,
-    default_model: Option<String>,
+    pub(crate) form: Value,
     pub(crate) permissions: Option<Policy>,
-}
-
-impl From<Engine> for EngineOptions {
-    fn from(given: Engine) -> EngineOptions {
-        let mut options = EngineOptions::default();
-        options.worker_threads = given.worker_threads;
-        options.agent_dir = given.agent_dir.map(Into::into);
-        options.default_model = given.default_model;
-        options
-    }
+    pub(crate) key_source: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -62,6 +52,8 @@ pub(crate) struct Session {
     #[serde(default)]
     pub(crate) bounds: Bounds,
     system_prompt: Option<String>,
+    #[serde(default)]
+    resources: ResourceOptions,
     durability: Option<Durability>,
     #[serde(default)]
     read_only: bool,
@@ -80,6 +72,7 @@ impl From<Session> for SessionOptions {
         options.thinking_level = given.thinking_level;
         options.tools = given.tools;
         options.system_prompt = given.system_prompt;
+        options.resources = given.resources;
         options.durability = given.durability.unwrap_or_default();
         options.read_only = given.read_only;
         options
@@ -114,6 +107,7 @@ pub(crate) struct Prompt {
     images: Vec<Value>,
     #[serde(default)]
     when_running: Running,
+    expand: Option<bool>,
     capacity: Option<usize>,
 }
 
@@ -134,6 +128,7 @@ impl From<Prompt> for PromptOptions {
             Running::FollowUp => WhenRunning::FollowUp,
         };
         let options = PromptOptions::default().images(given.images).when_running(when);
+        let options = options.expand(given.expand.unwrap_or(true));
         match given.capacity {
             Some(capacity) => options.capacity(capacity),
             None => options,

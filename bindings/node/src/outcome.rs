@@ -5,6 +5,7 @@ use napi::bindgen_prelude::{JsObjectValue, Null, Object, ToNapiValue};
 use napi::{Env, sys};
 
 use crate::feed::Feed;
+use crate::replay::Replay;
 use crate::session::Session;
 use crate::siblings::Exploration;
 
@@ -23,6 +24,7 @@ pub enum Outcome {
     Fork(Session, Option<String>),
     Feed(Feed),
     Exploration(Exploration),
+    Replay(Replay),
     /// Sessions, and JSON about each.
     Explored(Vec<(Session, String)>),
 }
@@ -65,6 +67,7 @@ impl ToNapiValue for Outcome {
                 Outcome::Texts(texts) => ToNapiValue::to_napi_value(env, texts),
                 Outcome::Feed(feed) => ToNapiValue::to_napi_value(env, feed),
                 Outcome::Exploration(exploration) => ToNapiValue::to_napi_value(env, exploration),
+                Outcome::Replay(replay) => ToNapiValue::to_napi_value(env, replay),
                 Outcome::Explored(rows) => {
                     let mut list = Vec::with_capacity(rows.len());
                     for (session, text) in rows {

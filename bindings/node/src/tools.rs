@@ -32,12 +32,12 @@ pub(crate) struct Desk {
 /// A tool as JavaScript defines it, and the number by which JavaScript knows it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Custom {
+pub(crate) struct Function {
     target: u32,
     definition: Value,
 }
 
-fn parse(text: &str) -> Result<Value> {
+pub(crate) fn parse(text: &str) -> Result<Value> {
     let invalid = || Error::new(ErrorCode::InvalidArgument, "the value cannot be written as JSON");
     json::parse(text.as_bytes()).ok_or_else(invalid)
 }
@@ -48,8 +48,8 @@ impl Desk {
         Desk { asker, requests, open: Mutex::default() }
     }
 
-    pub(crate) fn tool(&self, custom: Custom) -> Result<Arc<dyn Tool>> {
-        Ok(Arc::new(HostTool::new(custom.definition, self.asker.clone(), custom.target.into())?))
+    pub(crate) fn tool(&self, function: Function) -> Result<Arc<dyn Tool>> {
+        Ok(Arc::new(HostTool::new(function.definition, self.asker.clone(), function.target.into())?))
     }
 
     pub(crate) fn asker(&self) -> Asker {
@@ -165,6 +165,25 @@ impl ToolDesk {
         guard(|| self.shared.desk.answer(id, |request| request.fail(message)))
     }
 
+    /// Writes a piece of a model's answer. False when nobody reads it any more.
+    #[napi]
+    pub fn push(&self, id: u32, piece: String) -> napi::Result<bool> {
+        guard(|| {
+            let request = self.shared.desk.open().get(&u64::from(id)).cloned();
+            let Some(request) = request else { return Ok(false) };
+            match request.push_value(&parse(&piece)?) {
+                Err(error) if error.code() == ErrorCode::Cancelled => Ok(false),
+                result => result.map(|()| true),
+            }
+        })
+    }
+
+    /// Lets go of a request.
+    #[napi]
+    pub fn drop(&self, id: u32) {
+        self.shared.desk.open().remove(&u64::from(id));
+    }
+
     /// Whether there was room for it.
     #[napi]
     pub fn progress(&self, id: u32, partial: String) -> napi::Result<bool> {
@@ -196,7 +215,7 @@ impl Toolbox {
     #[napi]
     pub fn add(&self, custom: String) -> napi::Result<()> {
         guard(|| {
-            self.toolbox.add(self.shared.desk.tool(crate::options::read(&custom)?)?);
+            self.toolbox.add(self.shared.tool(crate::options::read(&custom)?)?);
             Ok(())
         })
     }

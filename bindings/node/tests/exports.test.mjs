@@ -40,7 +40,7 @@ function actual(type) {
   return new Set(names.map((key) => (typeof key === 'symbol' ? `[${key.description.replace('nodejs.', 'Symbol.')}]` : key)))
 }
 
-for (const name of ['Budget', 'Engine', 'Session', 'Run', 'EventStream', 'Exploration', 'Toolbox', 'Tree']) {
+for (const name of ['Budget', 'Engine', 'Session', 'Run', 'EventStream', 'Exploration', 'Replay', 'Toolbox', 'Tree']) {
   test(`the declarations of ${name} are what is there`, () => {
     const [there, said] = [actual(cjs[name]), declared(name)]
     assert.deepEqual([...said].sort(), [...there].sort())

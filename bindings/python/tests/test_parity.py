@@ -25,7 +25,7 @@ MISSING = {
     # What a language does not have yet. Delete the line when it has it.
     *(
         (language, name)
-        for language in ("c", "node", "python")
+        for language in ("c", "python")
         for name in ("reload_resources", "resources", "set_resources")
     ),
 }

@@ -1,5 +1,5 @@
 // Compiled, never run: the declarations as a host meets them. A line below `@ts-expect-error` must not compile.
-import { BranchlineError, Budget, Engine, Session, Toolbox, listSessions, tool, type Message, type SessionEvent } from 'branchline'
+import { BranchlineError, Budget, Engine, Replay, Session, Toolbox, listSessions, tool, type HostAnswer, type KeySource, type Message, type SessionEvent } from 'branchline'
 
 const controller = new AbortController()
 await using session = await Session.create({ cwd: '.', model: 'scripted/demo', durability: 'turn' })
@@ -92,6 +92,47 @@ await tools.edit('a.txt', [['old', 'new'], { oldText: 'a', newText: 'b' }], { ch
 await tools.grep('TODO', { directory: 'src' })
 // @ts-expect-error a tool needs a function
 tool({ name: 'nothing' })
+
+// Models, keys, replay, resources.
+const keySource: KeySource = async ({ provider, baseUrl }, { signal }) => (signal.aborted ? null : { key: provider + baseUrl, bearer: true })
+await using configured = new Engine({
+  keySource,
+  keys: { anthropic: 'key' },
+  models: { providers: { ollama: { baseUrl: 'http://localhost:11434/v1', api: 'openai-completions', models: [{ id: 'qwen3:8b', contextWindow: 32768 }] } } },
+  network: { proxy: 'direct', idleTimeoutMs: null, headers: { 'X-Team': 'a' } },
+  record: 'wire.jsonl',
+})
+const echo: HostAnswer = async function* (request, { signal }) {
+  if (signal.aborted) return
+  yield `You said ${request.messages.length} things.`
+  yield { type: 'toolcall', name: request.tools[0]?.name ?? 'none', arguments: { a: 1 } }
+  yield { type: 'usage', usage: { input: 1, output: 2 } }
+}
+configured.addHostProvider('ide', ['echo', { id: 'big', contextWindow: 1_000_000, input: ['text', 'image'] }], echo)
+configured.addHostProvider('short', ['a'], async ({ systemPrompt }) => systemPrompt)
+configured.addHostProvider('list', ['a'], () => ['a', { type: 'done' }])
+configured.addHostProvider('silent', ['a'], () => {})
+const level: string | null = configured.findModel('sonnet:high').thinkingLevel
+configured.setKey('openai', null)
+configured.setKeySource((request) => request.model)
+console.log(level, configured.availableModels()[0]?.cost.output, configured.modelProblems()[0]?.message)
+const replay: Replay = await configured.addReplay('recorded.jsonl', { name: 'cassette', compareToolResults: false })
+const informed = await configured.createSession({
+  model: replay.models[0]?.name ?? '',
+  tools: [...replay.tools, 'read'],
+  resources: { contextFiles: true, skills: ['skills'], discover: 'user', sections: [{ name: 'house', text: '' }] },
+})
+await informed.run('/fix', { expand: false })
+const { skills, diagnostics } = informed.resources
+console.log(skills[0]?.description, diagnostics[0]?.fault, (await informed.reloadResources()).promptTemplates[0]?.argumentHint, replay.divergence?.at)
+// @ts-expect-error no such option
+new Engine({ builtinModel: false })
+// @ts-expect-error no such event
+configured.addHostProvider('bad', ['a'], () => ({ type: 'nonsense' }))
+// @ts-expect-error no such option
+await configured.createSession({ resources: { contextFile: true } })
+// @ts-expect-error a key is a text
+configured.setKey('openai', 5)
 
 // @ts-expect-error sessions are made by Session.create and its like
 new Session()

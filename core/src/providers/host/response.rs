@@ -271,8 +271,12 @@ impl HostResponse {
         })
     }
 
-    /// Tells what is known of the usage so far. Without a cost it is computed with the model's prices.
-    pub fn usage(&self, usage: Usage) -> Result<()> {
+    /// Tells what is known of the usage so far. Without a total it is the sum, without a cost computed with the model's prices.
+    pub fn usage(&self, mut usage: Usage) -> Result<()> {
+        if usage.total_tokens == 0 {
+            let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+            usage.total_tokens = parts.into_iter().fold(0, u64::saturating_add);
+        }
         self.change(|state| {
             match usage.cost.total == 0.0 {
                 true => state.out.set_usage(usage),
