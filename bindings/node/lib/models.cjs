@@ -31,9 +31,9 @@ async function write(value, push, signal) {
     if (!nothing(value)) push(value)
     return
   }
-  const abort = () => leave(iterator)
+  // Behind the listeners of the signal, and while the iterator may be waiting.
+  const abort = () => queueMicrotask(() => leave(iterator))
   if (signal.aborted) return abort()
-  // It may be waiting for something: the generator's own wait goes first.
   signal.addEventListener('abort', abort, { once: true })
   let done = false
   let since = performance.now()

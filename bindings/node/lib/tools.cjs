@@ -111,7 +111,9 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
   const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
   const push = (piece) => {
     const event = json(piece, 'a piece of the answer')
-    return ask(() => desk.push(id, event))
+    if (ask(() => desk.push(id, event))) return true
+    controller.abort() // known here before the notice of it comes
+    return false
   }
   try {
     const value = await served.run(sessionId, async () => {

@@ -151,6 +151,26 @@ test('an abort while it streams: the signal fires, return() is called, the gener
   assert.match(content[0].text, /^0 /)
 })
 
+test('the signal is heard before the generator ends, also when it ends at a yield', async (t) => {
+  for (let round = 0; round < 20; round++) {
+    const seen = []
+    let ended
+    const over = new Promise((resolve) => (ended = resolve))
+    const s = await hosted(t, function* (_, { signal }) {
+      signal.addEventListener('abort', () => seen.push('signal'))
+      try {
+        for (;;) yield 'x'
+      } finally {
+        seen.push('finally')
+        ended()
+      }
+    })
+    for await (const event of s.prompt('Hi')) if (event.type === 'message_update') break
+    await over
+    assert.deepEqual(seen, ['signal', 'finally'])
+  }
+})
+
 test('an abort reaches a generator that waits, and one that is no generator at once', async (t) => {
   const waits = await hosted(t, async function* (_, { signal }) {
     yield 'Half'
