@@ -14,7 +14,7 @@ use crate::session::{Session, id_call, json_value};
 use crate::siblings::read;
 
 /// A call whose result is JSON.
-fn told<T: Serialize + Send + 'static>(
+pub(crate) fn told<T: Serialize + Send + 'static>(
     future: impl Future<Output = branchline::Result<T>> + Send + 'static,
 ) -> Pending {
     let text = async move { Ok(json::to_string(&future.await?)) };

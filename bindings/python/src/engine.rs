@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use branchline::providers::scripted;
 use branchline::tree::{CreateOptions, Durability, ListOptions, SessionInfo};
-use branchline::{EngineOptions, SessionOptions};
+use branchline::{EngineForm, EngineOptions, SessionOptions};
 use pyo3::prelude::*;
 
 use crate::error::{self, IntoPyResult};
 use crate::owned::Owned;
 use crate::pending::Pending;
 use crate::policy::{Budget, Hook, Permissions};
+use crate::resources;
 use crate::session::Heir;
 use crate::tools::{PythonTool, Toolbox};
 
@@ -18,6 +19,12 @@ use crate::tools::{PythonTool, Toolbox};
 #[pyclass(frozen, module = "branchline._branchline")]
 pub(crate) struct Engine {
     engine: Owned<branchline::Engine>,
+}
+
+impl Engine {
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&branchline::Engine> {
+        self.engine.get(py)
+    }
 }
 
 /// Keywords of the calls that make a session, as a dictionary; what is absent has its default, but for `cwd`.
@@ -50,6 +57,8 @@ struct Keywords {
     #[pyo3(default)]
     system_prompt: Option<String>,
     #[pyo3(default)]
+    resources: Option<String>,
+    #[pyo3(default)]
     durability: Option<String>,
     #[pyo3(default)]
     read_only: bool,
@@ -80,6 +89,9 @@ impl Keywords {
             options.tool_hooks.push(hook.get().get(py)?);
         }
         options.system_prompt = self.system_prompt;
+        if let Some(resources) = self.resources {
+            options.resources = resources::options(py, &resources)?;
+        }
         options.durability = match self.durability.as_deref() {
             None | Some("none") => Durability::None,
             Some("turn") => Durability::Turn,
@@ -96,24 +108,24 @@ impl Keywords {
 
 #[pymethods]
 impl Engine {
+    /// `options_json` is an `EngineForm`, `models` the text of a `models.json`.
     #[new]
-    #[pyo3(signature = (worker_threads = None, agent_dir = None, default_model = None, permissions = None))]
+    #[pyo3(signature = (options_json = "{}", models = None, permissions = None))]
     fn new(
         py: Python<'_>,
-        worker_threads: Option<usize>,
-        agent_dir: Option<PathBuf>,
-        default_model: Option<String>,
+        options_json: &str,
+        models: Option<&str>,
         permissions: Option<&Permissions>,
     ) -> PyResult<Engine> {
-        let mut options = EngineOptions::default();
-        options.worker_threads = worker_threads;
-        options.agent_dir = agent_dir;
-        options.default_model = default_model;
+        let mut base = EngineOptions::default();
         if let Some(permissions) = permissions {
-            options.permissions = permissions.get(py)?;
+            base.permissions = permissions.get(py)?;
         }
-        let engine = py.detach(|| branchline::Engine::new(options)).py(py)?;
-        Ok(Engine { engine: Owned::new(engine) })
+        let engine = py.detach(|| {
+            let engine = EngineForm::from_json(options_json)?.start(base)?;
+            models.map_or(Ok(()), |models| engine.configure_models(models)).map(|()| engine)
+        });
+        Ok(Engine { engine: Owned::new(engine.py(py)?) })
     }
 
     /// Adds the model `scripted/NAME`.
@@ -122,11 +134,6 @@ impl Engine {
         let control = script.control();
         self.engine.get(py)?.add_scripted_model(name, script).py(py)?;
         Ok(ScriptControl { control: Owned::new(control) })
-    }
-
-    /// The names of all models, `provider/model`.
-    fn models(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(self.engine.get(py)?.models().iter().map(|model| model.full_name()).collect())
     }
 
     fn create_session(&self, py: Python<'_>, keywords: Keywords) -> PyResult<Pending> {

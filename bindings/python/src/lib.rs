@@ -13,9 +13,11 @@ mod context;
 mod engine;
 mod error;
 mod event;
+mod models;
 mod owned;
 mod pending;
 mod policy;
+mod resources;
 mod run;
 mod session;
 mod siblings;
@@ -37,9 +39,16 @@ mod _branchline {
     #[pymodule_export]
     use crate::event::RawEvent;
     #[pymodule_export]
+    use crate::models::{
+        Replay, add_host_provider, add_replay, available_models, configure_models, find_model, model_problems, models,
+        set_key, set_key_source,
+    };
+    #[pymodule_export]
     use crate::pending::{Pending, Wakeups};
     #[pymodule_export]
     use crate::policy::{Budget, Hook, Permissions};
+    #[pymodule_export]
+    use crate::resources::{reload_resources, resources, set_resources};
     #[pymodule_export]
     use crate::run::{Events, Run};
     #[pymodule_export]

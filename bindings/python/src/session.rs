@@ -127,6 +127,7 @@ impl Session {
         text: String,
         images_json: &str,
         when_running: &str,
+        expand: bool,
         capacity: usize,
     ) -> PyResult<Pending> {
         let images = match json_value(py, images_json)? {
@@ -134,7 +135,8 @@ impl Session {
             _ => return Err(error::invalid(py, "images is a list of image blocks")),
         };
         let when_running = context::when_running(py, when_running)?;
-        let options = PromptOptions::default().images(images).when_running(when_running).capacity(capacity);
+        let options =
+            PromptOptions::default().images(images).when_running(when_running).expand(expand).capacity(capacity);
         let session = self.own(py)?;
         Ok(Pending::new(async move { session.prompt(text, options).await }, |py, run| {
             Ok(Bound::new(py, Run::new(run))?.into_any())

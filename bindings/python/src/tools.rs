@@ -66,17 +66,28 @@ impl Requests {
     fn tool(&self, py: Python<'_>, definition_json: &str, target: u64) -> PyResult<PythonTool> {
         let definition = value(py, definition_json)?;
         let tool = HostTool::new(definition, self.queue.get(py)?.0.clone(), target).py(py)?;
-        Ok(PythonTool { tool: Owned::new(Arc::new(tool)) })
+        Ok(PythonTool::new(Arc::new(tool)))
     }
 }
 
-/// `branchline::host::HostTool`.
+/// A tool of the program's, or a recorded one.
 #[pyclass(frozen, module = "branchline._branchline")]
 pub(crate) struct PythonTool {
-    tool: Owned<Arc<HostTool>>,
+    tool: Owned<Arc<dyn Tool>>,
+}
+
+#[pymethods]
+impl PythonTool {
+    fn definition_json(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(json::to_string(&self.tool.get(py)?.definition().to_host_value()))
+    }
 }
 
 impl PythonTool {
+    pub(crate) fn new(tool: Arc<dyn Tool>) -> PythonTool {
+        PythonTool { tool: Owned::new(tool) }
+    }
+
     pub(crate) fn get(&self, py: Python<'_>) -> PyResult<Arc<dyn Tool>> {
         Ok(self.tool.get(py)?.clone())
     }
@@ -94,7 +105,7 @@ impl Request {
         Ok(self.request.get(py)?.id())
     }
 
-    /// `tool`, `permission`, `before_tool`, `after_tool`, or a newer one.
+    /// `tool`, `permission`, `before_tool`, `after_tool`, `model`, `key`, or a newer one.
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.request.get(py)?.kind().name())
     }
@@ -135,6 +146,12 @@ impl Request {
 
     fn fail(&self, py: Python<'_>, message: String) -> PyResult<()> {
         self.request.get(py)?.fail(message).py(py)
+    }
+
+    /// Writes a piece of a model's answer. Never waits, so the interpreter is kept: a thread that the interpreter leaves
+    /// behind at its end must not be in here without it.
+    fn push(&self, py: Python<'_>, event_json: &str) -> PyResult<()> {
+        self.request.get(py)?.push_json(event_json).py(py)
     }
 
     /// Whether there was room for it.

@@ -41,11 +41,13 @@ OPERATIONS = {
     "prompt",
     "prompt_custom",
     "record_bash",
+    "reload_resources",
     "run",
     "run_bash",
     "send_custom_message",
     "set_model",
     "set_queue_modes",
+    "set_resources",
     "set_thinking_level",
     "set_tools",
     "stats",
@@ -54,17 +56,25 @@ OPERATIONS = {
     "switch",
     "wait_idle",
 }
-FACTS = {"cwd", "id", "leaf", "name", "path", "sibling", "state", "tree", "editor_text"}
+FACTS = {"cwd", "id", "leaf", "name", "path", "resources", "sibling", "state", "tree", "editor_text"}
 ENGINE = {
+    "add_host_provider",
+    "add_replay",
     "add_scripted_model",
     "add_tool",
+    "available_models",
     "close",
+    "configure_models",
     "continue_recent",
     "create_session",
+    "find_model",
     "import_session",
     "list_sessions",
+    "model_problems",
     "models",
     "open_session",
+    "set_key",
+    "set_key_source",
 }
 
 

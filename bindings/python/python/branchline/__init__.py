@@ -18,6 +18,7 @@ from . import aio, errors
 from ._branchline import __version__
 from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
 from .context import CompactionResult, ContextUsage, CostGroup, ForkMessage, SessionStats, TokenTotals, UserCommand
+from .engine_options import NetworkOptions
 from .errors import Error, ToolError
 from .events import (
     AgentEnd,
@@ -50,6 +51,8 @@ from .events import (
     TurnEnd,
     TurnStart,
 )
+from .host_models import KeyRequest, ModelRequest
+from .models import Key, Model, ModelChoice, ModelProblem, Models
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .permissions import (
     Allow,
@@ -65,6 +68,17 @@ from .permissions import (
     Permissions,
     RequestedPath,
     ToolHook,
+)
+from .replay import Divergence, RecordedMessage, RecordedTool, Replay
+from .resources import (
+    ContextFile,
+    ExtraContext,
+    PromptTemplate,
+    ResourceDiagnostic,
+    ResourceOptions,
+    Resources,
+    Section,
+    Skill,
 )
 from .run import Cost, Events, ExceededLimit, Run, RunResult, Usage
 from .session import Engine, Session, list_sessions
@@ -94,12 +108,14 @@ __all__ = [
     "CompactionResult",
     "CompactionStart",
     "Context",
+    "ContextFile",
     "ContextUsage",
     "Cost",
     "CostGroup",
     "CreateOptions",
     "Deny",
     "Diagnostic",
+    "Divergence",
     "Engine",
     "Entry",
     "EntryAppended",
@@ -109,28 +125,46 @@ __all__ = [
     "ExceededLimit",
     "Exploration",
     "ExploreResult",
+    "ExtraContext",
     "ForkMessage",
     "HookedCall",
+    "Key",
+    "KeyRequest",
     "MessageEnd",
     "MessageStart",
     "MessageUpdate",
+    "Model",
+    "ModelChoice",
+    "ModelProblem",
+    "ModelRequest",
+    "Models",
     "NavigateResult",
+    "NetworkOptions",
     "Node",
     "OpenOptions",
     "PermissionDecision",
     "PermissionRequest",
     "Permissions",
+    "PromptTemplate",
     "QueueUpdate",
+    "RecordedMessage",
+    "RecordedTool",
+    "Replay",
     "RequestedPath",
+    "ResourceDiagnostic",
+    "ResourceOptions",
+    "Resources",
     "Run",
     "RunResult",
     "ScriptControl",
+    "Section",
     "Session",
     "SessionInfo",
     "SessionInfoChanged",
     "SessionOptions",
     "SessionState",
     "SessionStats",
+    "Skill",
     "Start",
     "SummarizationRetryAttemptStart",
     "SummarizationRetryFinished",

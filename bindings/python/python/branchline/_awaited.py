@@ -10,6 +10,7 @@ from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, 
 from .events import JsonObject
 from .options import PathLike
 from .permissions import Budgets
+from .resources import ResourceOptions, Resources
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool
 
@@ -160,3 +161,11 @@ class AwaitedOperations(SessionCore):
     async def edit_context(self, entry_id: str, replacement: Optional[JsonObject]) -> str:
         """Changes what the model sees of an entry on the path, from the next request on."""
         return await self._edit_context(entry_id, replacement)
+
+    async def reload_resources(self) -> Resources:
+        """Reads the files again that the session was allowed to read. The model is told what changed."""
+        return await self._reload_resources()
+
+    async def set_resources(self, options: ResourceOptions) -> Resources:
+        """Chooses anew what the session reads and tells the model, and reads it: see ``ResourceOptions``."""
+        return await self._set_resources(options)

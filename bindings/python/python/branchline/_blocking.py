@@ -9,6 +9,7 @@ from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, 
 from .events import JsonObject
 from .options import PathLike
 from .permissions import Budgets
+from .resources import ResourceOptions, Resources
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool
 
@@ -194,3 +195,14 @@ class BlockingOperations(SessionCore):
         ``None`` leaves it out, ``{"content": …}`` replaces its content. Returns the id of the edit's entry.
         """
         return self._edit_context(entry_id, replacement).wait()
+
+    def reload_resources(self) -> Resources:
+        """Reads the files again that the session was allowed to read. The model is told what changed.
+
+        That is stored before its next request.
+        """
+        return self._reload_resources().wait()
+
+    def set_resources(self, options: ResourceOptions) -> Resources:
+        """Chooses anew what the session reads and tells the model, and reads it: see ``ResourceOptions``."""
+        return self._set_resources(options).wait()

@@ -13,7 +13,7 @@ import itertools
 import os
 import threading
 import weakref
-from typing import Any, Callable, Dict, Generator, Generic, Optional, TypeVar
+from typing import Any, Callable, Dict, Generator, Generic, List, Optional, TypeVar
 
 from . import _branchline as native
 
@@ -25,6 +25,10 @@ _LOOK_INTERVAL = 0.01
 
 _blocked: Dict[int, int] = {}
 """How many waits each thread is in; more than one when a signal handler waits too."""
+
+
+on_block: List[Callable[[int], None]] = []
+"""Told which thread begins to wait, before it does."""
 
 
 def is_blocked(thread: int) -> bool:
@@ -50,12 +54,21 @@ class Call(Generic[T]):
         thread = threading.get_ident()
         _blocked[thread] = _blocked.get(thread, 0) + 1
         try:
+            for tell in on_block:
+                tell(thread)
             value = self._pending.wait(timeout)
         finally:
             _blocked[thread] -= 1
             if not _blocked[thread]:
                 del _blocked[thread]
         return self._finish(value)
+
+    def accepted(self) -> T:
+        """As ``wait``, for what never waits for a function of the program's: its thread's event loop is not blocked.
+
+        A model or tool that is asked at once is then asked in that loop, where it belongs.
+        """
+        return self._finish(self._pending.wait())
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._drive().__await__()

@@ -16,10 +16,15 @@ from . import _branchline as native
 from . import _serve
 from ._calls import Call
 from .context import ContextOperations
+from .engine_options import NetworkOptions, engine_json
 from .errors import Error
 from .events import JsonObject
+from .host_models import Answer, KeySource, ModelDefinition, key_question, model_question, provider_json
+from .models import CatalogueOperations, Configuration, Key
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
 from .permissions import Handler, Permissions, as_permissions, native_budgets
+from .replay import Replay
+from .resources import ResourceOperations, resources_json
 from .run import Events, Run
 from .siblings import SiblingOperations
 from .tools import Tool
@@ -110,7 +115,7 @@ def _infos(rows: List[Tuple[Any, ...]]) -> List[SessionInfo]:
     ]
 
 
-class EngineCore:
+class EngineCore(CatalogueOperations):
     """The native engine and its operations."""
 
     _in_loop = False
@@ -122,20 +127,108 @@ class EngineCore:
         agent_dir: Optional[PathLike] = None,
         default_model: Optional[str] = None,
         permissions: Union[str, Permissions, Handler, None] = None,
+        models: Optional[Configuration] = None,
+        models_file: Optional[PathLike] = None,
+        auth_file: Optional[PathLike] = None,
+        agent_files: Union[bool, PathLike, None] = None,
+        builtin_models: Optional[bool] = None,
+        keys: Optional[Mapping[str, Union[str, Key]]] = None,
+        key_source: Optional[KeySource] = None,
+        environment: Optional[bool] = None,
+        commands: Optional[bool] = None,
+        network: Optional[NetworkOptions] = None,
+        proxy: Optional[str] = None,
+        record: Optional[PathLike] = None,
     ) -> None:
         """Starts an engine.
 
         ``worker_threads``: one for each processor, at most 4, unless given. ``agent_dir``: where sessions and settings
         live, else ``$PI_CODING_AGENT_DIR`` or ``~/.pi/agent``. ``default_model``: ``provider/model`` for sessions that
         choose none. ``permissions``: what tool calls of sessions may do that do not say, ``ask`` unless given.
+
+        ``models``: providers and models in the shape of ``models.json``. ``models_file``, ``auth_file``: files with
+        models and keys; ``agent_files``: both, of the agent directory (True) or another one. ``builtin_models``: False
+        leaves out those that are built in.
+
+        ``keys``: providers and their keys, texts or ``Key``. ``key_source``: asked for the key of each request
+        (``set_key_source``). ``environment``: False leaves out keys of the environment. ``commands``: True runs values
+        of the files that are shell commands.
+
+        ``network``: how services are reached; ``proxy`` is its ``proxy``. ``record``: a new file that gets the traffic
+        with services, without keys.
         """
         self._bindings: List[_serve.Binding] = []
+        self._served: Dict[str, _serve.Binding] = {}
         policy: Optional[native.Permissions] = None
         if permissions is not None:
             policy, own = _serve.bind_permissions(as_permissions(permissions), in_loop=self._in_loop)
             self._bindings += own
-        self._native = native.Engine(worker_threads, agent_dir, default_model, policy)
+        form = engine_json(
+            models=models,
+            keys=keys,
+            agent_files=agent_files,
+            network_options=network,
+            proxy=proxy,
+            worker_threads=worker_threads,
+            agent_dir=agent_dir,
+            default_model=default_model,
+            models_file=models_file,
+            auth_file=auth_file,
+            builtin_models=builtin_models,
+            environment=environment,
+            commands=commands,
+            record=record,
+        )
+        self._native = native.Engine(form, models if isinstance(models, str) else None, policy)
         _engines.add(self)
+        if key_source is not None:
+            self.set_key_source(key_source)
+
+    def add_host_provider(
+        self, name: str, models: Union[ModelDefinition, Sequence[ModelDefinition]], answer: Answer
+    ) -> None:
+        """Adds models that a function answers: sessions choose ``NAME/ID``.
+
+        ``models``: ids, or dictionaries with ``id`` and what is known of it: ``name``, ``context_window``,
+        ``max_tokens``, ``input`` (``["text", "image"]``), ``reasoning``, ``cost``. ``answer`` gets a ``ModelRequest``
+        and may be an async generator function, a generator function, a coroutine function or a plain one. It yields,
+        or returns, texts and events::
+
+            {"type": "text" | "thinking", "text": …}            a whole block
+            {"type": "text_delta" | "thinking_delta", "delta": …}
+            {"type": "toolcall", "name": …, "arguments": {…}, "id": …}
+            {"type": "usage", "usage": {"input": …, "output": …}}
+            {"type": "done", "reason": "stop" | "length" | "toolUse"}
+            {"type": "error", "error": …, "retryAfterMs": …}
+
+        Nothing more is the end. An exception fails the response, with its text. When nobody waits any more a coroutine
+        or async generator is cancelled; a generator is closed at its next piece, and ``request.cancelled`` says so
+        before. Functions run as tools do: plain ones on a thread of their own for each request.
+        """
+        definition = provider_json(name, models)
+        requests, number, binding = _serve.bind_question(model_question(name, answer), in_loop=self._in_loop)
+        native.add_host_provider(self._native, definition, requests, number)
+        self._served[f"model {name}"] = binding
+
+    def set_key_source(self, source: Optional[KeySource]) -> None:
+        """Sets who is asked for the key of each request, before anything but ``keys``; None is nobody.
+
+        It gets a ``KeyRequest`` and gives a text, a ``Key``, or None for "look elsewhere"; it may be a coroutine
+        function. What it raises fails the request, with its text.
+        """
+        if source is None:
+            native.set_key_source(self._native, None, 0)
+            self._served.pop("keys", None)
+            return
+        requests, number, binding = _serve.bind_question(key_question(source), in_loop=self._in_loop)
+        native.set_key_source(self._native, requests, number)
+        self._served["keys"] = binding
+
+    def _add_replay(self, path: PathLike, name: str, compare_tool_results: bool) -> Replay:
+        options = json_text({"compareToolResults": compare_tool_results})
+        replay = Replay(native.add_replay(self._native, name, path, options))
+        self._served.pop(f"model {name}", None)
+        return replay
 
     def add_scripted_model(self, name: str, script: Script) -> ScriptControl:
         """Adds the model ``scripted/NAME`` that answers from a script, for tests and demonstrations."""
@@ -147,11 +240,6 @@ class EngineCore:
         binding = _serve.bind(tool, in_loop=self._in_loop)
         self._native.add_tool(binding.native)
         self._bindings.append(binding)
-
-    @property
-    def models(self) -> List[str]:
-        """The names of all models, ``provider/model``."""
-        return self._native.models()
 
     def _keywords(self, given: Dict[str, Any], in_loop: bool) -> Dict[str, Any]:
         """Keywords with the tools that are functions, which the session keeps alive."""
@@ -169,7 +257,10 @@ class EngineCore:
             own += [binding for _, binding in hooks]
         if "budget" in given:
             given["budgets"] = native_budgets(given.pop("budget"))
-        given["keep"] = [*self._bindings, *own]
+        if "resources" in given:
+            given["resources"] = resources_json(given["resources"])
+        # What the engine gets later may be used by sessions that outlive its object.
+        given["keep"] = [self._bindings, self._served, own]
         return given
 
     def _create(self, cwd: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:
@@ -193,7 +284,7 @@ class EngineCore:
         return Call(self._native.shutdown())
 
 
-class SessionCore(SiblingOperations, ContextOperations):
+class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
     """The native session and its operations."""
 
     editor_text: Optional[str]
@@ -239,17 +330,18 @@ class SessionCore(SiblingOperations, ContextOperations):
         *,
         images: Sequence[JsonObject] = (),
         when_running: str = "refuse",
+        expand: bool = True,
         capacity: int = 1024,
     ) -> Run:
         """Sends a prompt and returns its run once it is accepted, which takes no time to speak of.
 
         Iterate the run for its events (``for`` or ``async for``); ``run.result()`` or ``await run`` waits for the end.
         ``images``: blocks ``{"type": "image", "data": base64, "mimeType": …}``. ``when_running``: what happens when a
-        run is active: ``"refuse"`` (``RunningError``), ``"steer"`` or ``"follow_up"``. ``capacity``: events held before
-        the session waits for the reader.
+        run is active: ``"refuse"`` (``RunningError``), ``"steer"`` or ``"follow_up"``. ``expand``: a skill or template
+        that the text calls is put in its place. ``capacity``: events held before the session waits for the reader.
         """
-        pending = self._native.prompt(text, json_text(list(images)), when_running, capacity)
-        return Run(Call[native.Run](pending).wait(), self._native)
+        pending = self._native.prompt(text, json_text(list(images)), when_running, expand, capacity)
+        return Run(Call[native.Run](pending).accepted(), self._native)
 
     def subscribe(self, *, capacity: int = 1024) -> Events:
         """The session's events from now on, of all runs, until it is closed."""

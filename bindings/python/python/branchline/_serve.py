@@ -1,4 +1,4 @@
-"""Runs tools that are Python functions, for whoever calls them.
+"""Runs what a program gives as functions (tools, models, handlers, hooks, key sources), for whoever calls it.
 
 The engine puts calls into a queue and never enters Python. One Python thread takes them: a plain function runs on a
 thread of its own, a coroutine in an event loop. So whoever waits for the result (the main thread in ``session.run``, a
@@ -23,6 +23,7 @@ from . import _branchline as native
 from . import _calls
 from .errors import Error, WouldDeadlockError
 from .permissions import Permissions, Question, ToolHook
+from .replay import RecordedTool
 from .tools import Tool, ToolContext, as_tool, failure, to_json
 
 Asked = Union[Tool, Question]
@@ -53,6 +54,10 @@ class Binding:
 
 def bind(tool: Any, *, in_loop: bool) -> Binding:
     """Makes a tool callable. ``in_loop``: its coroutines run in the loop that runs now."""
+    if isinstance(tool, RecordedTool):
+        recorded = Binding(tool, None)
+        recorded.native = tool._native
+        return recorded
     server = _server()
     binding = Binding(as_tool(tool), _loop(in_loop))
     number = server.number(binding)
@@ -65,18 +70,21 @@ def bind_permissions(permissions: Permissions, *, in_loop: bool) -> Tuple[native
     question = permissions._question()
     if question is None:
         return native.Permissions(permissions._policy), []
-    server = _server()
-    binding = Binding(question, _loop(in_loop))
-    number = server.number(binding)
-    return native.Permissions(permissions._policy, server.requests, number), [binding]
+    requests, number, binding = bind_question(question, in_loop=in_loop)
+    return native.Permissions(permissions._policy, requests, number), [binding]
 
 
 def bind_hook(hook: ToolHook, *, in_loop: bool) -> Tuple[native.Hook, Binding]:
     """The native hook, and what must live as long as it is used."""
+    requests, number, binding = bind_question(hook._question(), in_loop=in_loop)
+    return native.Hook(requests, number, hook.before is not None, hook.after is not None), binding
+
+
+def bind_question(question: Question, *, in_loop: bool) -> Tuple[native.Requests, int, Binding]:
+    """Where requests for it go, with which number, and what must live as long as there may be some."""
     server = _server()
-    binding = Binding(hook._question(), _loop(in_loop))
-    number = server.number(binding)
-    return native.Hook(server.requests, number, hook.before is not None, hook.after is not None), binding
+    binding = Binding(question, _loop(in_loop))
+    return server.requests, server.number(binding), binding
 
 
 def _loop(in_loop: bool) -> Optional[asyncio.AbstractEventLoop]:
@@ -106,8 +114,11 @@ class _Server:
         self.bindings: weakref.WeakValueDictionary[int, Binding] = weakref.WeakValueDictionary()
         self.numbers = itertools.count(1)
         self.running: Dict[int, _Running] = {}
+        self.waiting: Dict[int, Tuple[_Running, int]] = {}
+        """What a loop has not begun yet, and the thread of the loop. Who takes it out of here begins it."""
         self.thread = threading.Thread(target=self.serve, name="branchline-tools", daemon=True)
         self.loop: Optional[asyncio.AbstractEventLoop] = None
+        self.loop_lock = threading.RLock()  # a signal's handler may come in between
         self.tasks: Set[asyncio.Task[None]] = set()
         self.thread.start()
 
@@ -135,27 +146,45 @@ class _Server:
     def begin(self, request: native.Request) -> None:
         binding = self.bindings.get(request.target())
         if binding is None:
-            request.fail("the tool does not exist any more")
+            request.fail("the function that this was for does not exist any more")
             return
         running = _Running(self, binding.tool, request)
         self.running[request.id()] = running
         try:
             if binding.tool.is_async:
-                running.start_in(self.loop_of(binding))
+                self.begin_in_a_loop(running, binding)
             else:
                 threading.Thread(target=running.run, name=f"branchline-{binding.tool.name}", daemon=True).start()
-        except RuntimeError as error:  # the interpreter is about to end, or a loop is
+        except RuntimeError as error:  # the interpreter is about to end
             running.fail(error)
 
-    def loop_of(self, binding: Binding) -> asyncio.AbstractEventLoop:
-        """The loop of the binding, unless it is over or its thread waits for something of ours."""
+    def begin_in_a_loop(self, running: _Running, binding: Binding) -> None:
+        """In the loop of the binding, unless it is over or its thread waits for something of ours.
+
+        A thread may begin to wait right after it was asked whether it does: then it hands over what it has not begun.
+        """
+        id = running.request.id()
+        self.waiting[id] = running, binding.thread
         loop = binding.loop
-        if loop is not None and loop.is_running() and not _calls.is_blocked(binding.thread):
-            return loop
-        if self.loop is None:
-            self.loop = asyncio.new_event_loop()
-            threading.Thread(target=self.loop.run_forever, name="branchline-loop", daemon=True).start()
-        return self.loop
+        if loop is None or not loop.is_running() or _calls.is_blocked(binding.thread):
+            loop = self.own_loop()
+        try:
+            running.start_in(loop)
+        except RuntimeError:  # it was closed meanwhile
+            running.start_in(self.own_loop())
+
+    def own_loop(self) -> asyncio.AbstractEventLoop:
+        with self.loop_lock:
+            if self.loop is None:
+                self.loop = asyncio.new_event_loop()
+                threading.Thread(target=self.loop.run_forever, name="branchline-loop", daemon=True).start()
+            return self.loop
+
+    def hand_over(self, thread: int) -> None:
+        """The loop of this thread will do nothing for a while."""
+        for running, of in list(self.waiting.values()):
+            if of == thread:
+                running.start_in(self.own_loop())
 
 
 class _Running:
@@ -167,7 +196,7 @@ class _Running:
         self.request = request
         self.context = ToolContext(request)
         self.loop: Optional[asyncio.AbstractEventLoop] = None
-        self.task: Optional[asyncio.Task[None]] = None
+        self.task: Optional[asyncio.Task[Any]] = None
 
     def run(self) -> None:
         """On a thread of its own."""
@@ -175,16 +204,25 @@ class _Running:
             with serving(self.context.session_id):
                 value = self.tool._invoke(self.context)
                 if inspect.isawaitable(value):  # of a function that does not look like a coroutine function
-                    value = asyncio.run(_await(value))
+                    value = asyncio.run(self.later(value))
             self.answer(value)
         except BaseException as error:
             self.fail(error)
 
+    async def later(self, value: Any) -> Any:
+        """In a loop for this alone."""
+        self.loop, self.task = asyncio.get_running_loop(), asyncio.current_task()
+        if self.request.is_cancelled() and self.task is not None:
+            self.task.cancel()
+        return await value
+
     def start_in(self, loop: asyncio.AbstractEventLoop) -> None:
-        """From another thread than the loop's."""
-        self.loop = loop
+        """From another thread than the loop's. When it was told so to several loops, the first one does it."""
 
         def start() -> None:
+            if self.server.waiting.pop(self.request.id(), None) is None:
+                return
+            self.loop = loop
             self.task = loop.create_task(self.arun())
             self.server.tasks.add(self.task)
             self.task.add_done_callback(self.server.tasks.discard)
@@ -206,6 +244,8 @@ class _Running:
 
     def cancel(self) -> None:
         self.context._cancelled.set()
+        if self.server.waiting.pop(self.request.id(), None) is not None:
+            return  # never begun
         if self.loop is not None:
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
@@ -218,8 +258,9 @@ class _Running:
 
     def fail(self, error: BaseException) -> None:
         self.server.running.pop(self.request.id(), None)
+        self.server.waiting.pop(self.request.id(), None)
         if not self.request.is_cancelled():
-            _log.warning("tool %s failed", self.tool.name, exc_info=error)
+            _log.warning("%s failed", self.tool.name, exc_info=error)
         with contextlib.suppress(Error):  # answered, or nobody waits
             self.request.fail(failure(error))
 
@@ -240,9 +281,13 @@ def serving(session_id: str) -> Iterator[None]:
         _served.reset(token)
 
 
-async def _await(value: Any) -> Any:
-    return await value
+def _hand_over(thread: int) -> None:
+    server = _running
+    if server is not None and server.waiting:
+        server.hand_over(thread)
 
+
+_calls.on_block.append(_hand_over)
 
 _lock = threading.Lock()
 _running: Optional[_Server] = None

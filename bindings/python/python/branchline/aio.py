@@ -26,6 +26,7 @@ from ._calls import Call
 from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
+from .replay import Replay
 from .run import RunResult
 from .toolbox import Edit, OnProgress, ToolboxCore, checked
 from .tools import Tool, ToolResult
@@ -65,9 +66,9 @@ class Session(AwaitedOperations):
         """The same session, with calls that block."""
         return blocking.Session(self._native, self.editor_text)
 
-    async def run(self, text: str, *, images: Sequence[JsonObject] = ()) -> RunResult:
+    async def run(self, text: str, *, images: Sequence[JsonObject] = (), expand: bool = True) -> RunResult:
         """Sends a prompt and waits for the end of its run. Cancelling the task aborts the run."""
-        run = self.prompt(text, images=images)
+        run = self.prompt(text, images=images, expand=expand)
         events = [event async for event in run]
         return await run._afinish(events)
 
@@ -162,7 +163,7 @@ class Session(AwaitedOperations):
 
 
 class Engine(EngineCore):
-    """As ``branchline.Engine``, to be awaited. Coroutines among its tools run in the loop in which they were added."""
+    """As ``branchline.Engine``, to be awaited. Coroutines it is given run in the loop in which that was."""
 
     _in_loop = True
 
@@ -190,6 +191,11 @@ class Engine(EngineCore):
     ) -> List[SessionInfo]:
         """The session files of a working directory, or of all, newest first."""
         return await self._list_sessions(cwd, session_dir)
+
+    async def add_replay(self, path: PathLike, name: str = "replay", *, compare_tool_results: bool = True) -> Replay:
+        """Adds the models that answered in a session file, ``NAME/ID``; they give the recorded answers again."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, self._add_replay, path, name, compare_tool_results)
 
     async def close(self) -> None:
         """Aborts and closes every session and waits until their files are released. May be called again."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from .permissions import Budget, Handler, Permissions, ToolHook
+    from .resources import ResourceOptions
     from .tools import Tool
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -36,6 +37,9 @@ class SessionOptions(TypedDict, total=False):
     """Limits of what it may spend; all of them hold. Sessions may share one."""
     system_prompt: str
     """Replaces the built-in one."""
+    resources: ResourceOptions
+    """What it reads, and tells the model besides its tools: context files, skills, prompt templates. Nothing is read
+    unless it says so."""
     session_dir: PathLike
     """Where session files are, instead of the directory for the working directory."""
     durability: Literal["none", "turn", "entry"]

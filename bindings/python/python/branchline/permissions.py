@@ -185,12 +185,13 @@ class Permissions:
 
         def ask(context: ToolContext) -> Any:
             answer: Any = handler(PermissionRequest(context))
-            return _late(answer, _answer) if hasattr(answer, "__await__") else _answer(answer)
+            return late(answer, _answer) if hasattr(answer, "__await__") else _answer(answer)
 
         return Question("permissions", False, ask)
 
 
-async def _late(value: Any, convert: Callable[[Any], Any]) -> Any:
+async def late(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """What an awaitable gives, converted."""
     return convert(await value)
 
 
@@ -323,7 +324,7 @@ class ToolHook:
 
         def ask(context: ToolContext) -> Any:
             answer, convert = call(context)
-            return _late(answer, convert) if hasattr(answer, "__await__") else convert(answer)
+            return late(answer, convert) if hasattr(answer, "__await__") else convert(answer)
 
         return Question("hook", False, ask)
 

@@ -8,6 +8,7 @@ from ._blocking import BlockingOperations
 from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
+from .replay import Replay
 from .run import RunResult
 from .tools import Tool
 
@@ -63,9 +64,9 @@ class Session(BlockingOperations):
 
         return aio.Session(self._native, self.editor_text)
 
-    def run(self, text: str, *, images: Sequence[JsonObject] = ()) -> RunResult:
-        """Sends a prompt and waits for the end of its run. Ctrl-C aborts the run."""
-        run = self.prompt(text, images=images)
+    def run(self, text: str, *, images: Sequence[JsonObject] = (), expand: bool = True) -> RunResult:
+        """Sends a prompt and waits for the end of its run. Ctrl-C aborts the run. Keywords as of ``prompt``."""
+        run = self.prompt(text, images=images, expand=expand)
         return run._finish(list(run))
 
     def steer(self, text: str) -> None:
@@ -200,6 +201,14 @@ class Engine(EngineCore):
     ) -> List[SessionInfo]:
         """The session files of a working directory, or of all, newest first."""
         return self._list_sessions(cwd, session_dir).wait()
+
+    def add_replay(self, path: PathLike, name: str = "replay", *, compare_tool_results: bool = True) -> Replay:
+        """Adds the models that answered in a session file, ``NAME/ID``; they give the recorded answers again.
+
+        They do so as long as the conversation is the recorded one; where it leaves it the request fails, and
+        ``replay.divergence`` has both sides. ``compare_tool_results``: False lets live tools say something else.
+        """
+        return self._add_replay(path, name, compare_tool_results)
 
     def close(self) -> None:
         """Aborts and closes every session and waits until their files are released. May be called again."""

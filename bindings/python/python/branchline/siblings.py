@@ -292,7 +292,7 @@ class SiblingOperations:
         more = {"model": model, "thinkingLevel": thinking_level, "tools": _names(tools)}
         options = _options(at, limit=limit, capacity=capacity, **more)
         pending = native.explore(self._native, given, options, native_budgets(budget))
-        return Call[native.Exploration](pending).wait()
+        return Call[native.Exploration](pending).accepted()
 
     def _adopt(
         self,
