@@ -8,7 +8,7 @@
 #   make bench-tools          the tools side by side with pi, rg, fd and the physical limits
 #   make bench-loop           turns, deltas and start-up side by side with pi
 #   make bench-stream         answers of a service on loopback side by side with pi
-#   make fuzz                 a minute of random input for each reader of what services send
+#   make fuzz                 a minute of random input for each reader of what services send (FUZZ_SECONDS=60)
 #   make bench-cancel         how fast searches of a million files end when they are cancelled
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
@@ -23,7 +23,7 @@ DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
 .PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header clean \
-	need-rust need-cc need-python need-node \
+	need-rust need-cc need-cxx need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
 
@@ -32,6 +32,7 @@ help:
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
+need-cxx: ; @$(NEED) c++ "install a C++ compiler, for example 'apt-get install build-essential'"
 need-python: ; @$(NEED) python3 "install Python 3.9 or newer with venv, for example 'apt-get install python3-venv'"
 need-node: ; @$(NEED) npm "install Node.js 20 or newer, for example from your system's packages"
 
@@ -93,11 +94,9 @@ test-python: bindings/python/.built
 test-node: bindings/node/.built
 	cd bindings/node && npm test --silent
 
-# A minute for each target; the same seeds are run by `make test` as well.
-fuzz: need-rust
-	@cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "make fuzz: needs a nightly Rust (rustup toolchain install nightly) and cargo-fuzz (cargo install --locked cargo-fuzz)"; exit 2; }
-	cd fuzz && for target in $$(ls targets | sed 's/\.rs$$//'); do mkdir -p "corpus/$$target" && \
-		cargo +nightly fuzz run --fuzz-dir . "$$target" "corpus/$$target" "seeds/$$target" -- -max_total_time=60 -rss_limit_mb=1024 || exit 1; done
+# A minute for each target, two at a time; the same seeds are run by `make test` as well. FUZZ_SECONDS=0 only builds.
+fuzz: need-rust need-cxx
+	@sh fuzz/run.sh
 
 conformance: need-rust
 	cargo run --quiet -p branchline-conformance -- $(DIR)
@@ -111,7 +110,7 @@ lint-rust: need-rust
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps -p branchline
 
-lint-header: need-rust need-cc need-python
+lint-header: need-rust need-cc need-cxx need-python
 	cargo run --quiet -p branchline-header -- --check
 	sh tests/abi/check.sh
 

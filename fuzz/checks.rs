@@ -1,60 +1,51 @@
 //! What must hold for any input. Shared by the fuzz targets and by the test that runs their seeds.
 
-use branchline::providers::sse::SseReader;
-use branchline::providers::{Model, PartialJson, StreamEvent, parse_arguments, read_recorded, repair_strings};
+mod arguments;
+mod events;
+mod response;
 
-/// Input for each target, by its name.
-#[allow(dead_code)]
+/// Checks what the target of that name reads.
 pub(crate) fn check(target: &str, data: &[u8]) {
     match target {
-        "sse" => sse(data),
-        "partial_json" => partial_json(data),
-        "anthropic" => stream("anthropic-messages", data),
-        "google" => stream("google-generative-ai", data),
-        "openai_chat" => stream("openai-completions", data),
-        "openai_responses" => stream("openai-responses", data),
+        "sse" => events::check(data),
+        "partial_json" => arguments::check(data),
+        "anthropic" => response::check("anthropic-messages", data),
+        "google" => response::check("google-generative-ai", data),
+        "openai_chat" => response::check("openai-completions", data),
+        "openai_responses" => response::check("openai-responses", data),
         other => panic!("no target {other}"),
     }
 }
 
-/// The first byte says where the reads are cut; the events must not depend on it.
-pub(crate) fn sse(data: &[u8]) {
-    let Some((size, text)) = data.split_first() else { return };
-    let read = |size: usize| {
-        let mut reader = SseReader::new(1 << 20);
-        let mut events = Vec::new();
-        for piece in text.chunks(size.max(1)) {
-            reader.push(piece);
-            while let Ok(Some(event)) = reader.next_event() {
-                events.push((event.name.into_owned(), event.data.into_owned()));
-            }
+/// Numbers that depend on the input alone, so that a failure can be made again.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(data: &[u8]) -> Dice {
+        Dice(
+            data.iter()
+                .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+                | 1,
+        )
+    }
+
+    /// A number below `end`, which is not 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+
+    /// The input cut into pieces, as reads of a connection cut it.
+    pub(crate) fn pieces<'a>(&mut self, mut data: &'a [u8]) -> Vec<&'a [u8]> {
+        let longest = [1, 2, 9, 80, 1 + data.len()][self.below(5)];
+        let mut out = Vec::new();
+        while !data.is_empty() {
+            let (piece, rest) = data.split_at(data.len().min(1 + self.below(longest)));
+            out.push(piece);
+            data = rest;
         }
-        events.extend(reader.finish().map(|event| (event.name.into_owned(), event.data.into_owned())));
-        events
-    };
-    assert_eq!(read(usize::from(*size)), read(text.len()));
-}
-
-/// A view does not depend on the pieces, and what is valid ends as it is read at once.
-pub(crate) fn partial_json(data: &[u8]) {
-    let text = String::from_utf8_lossy(data);
-    let mut whole = PartialJson::new();
-    whole.push(&text);
-    let mut pieces = PartialJson::new();
-    for (at, character) in text.char_indices() {
-        pieces.push(&text[at..at + character.len_utf8()]);
+        out
     }
-    assert_eq!(whole.value(), pieces.value());
-    let _ = repair_strings(&text);
-    let complete = parse_arguments(&text);
-    if complete.error.is_none() && repair_strings(&text) == text && text.len() < 4096 {
-        assert_eq!(whole.object(), complete.object);
-    }
-}
-
-/// Whatever arrives, a response ends exactly once.
-pub(crate) fn stream(api: &str, data: &[u8]) {
-    let Some(events) = read_recorded(Model::new("p", "m", api), data) else { return };
-    let ends = events.iter().filter(|event| matches!(event, StreamEvent::Done(_))).count();
-    assert!(ends == 1 && matches!(events.last(), Some(StreamEvent::Done(_))));
 }

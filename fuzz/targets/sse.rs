@@ -3,4 +3,4 @@
 #[path = "../checks.rs"]
 mod checks;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::sse(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::check("sse", data));

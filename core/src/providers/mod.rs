@@ -62,7 +62,7 @@ pub use model::Model;
 pub use models_file::ModelProblem;
 pub use partial_json::PartialJson;
 pub use provider::{BlockEvent, Provider, Purpose, Request, ResponseStream, StreamEvent};
-pub use reading::read_recorded;
+pub use reading::{read_recorded, read_recorded_pieces};
 pub use record::WireRecorder;
 pub use request_options::{CacheRetention, RequestOptions, ToolChoice};
 pub use strict::strict_schema;

@@ -31,7 +31,7 @@ impl Reading {
     /// Errors: the sentence with which the response fails.
     pub(crate) fn take(&mut self, bytes: &[u8], out: &mut Assembler) -> Result<bool, String> {
         if !self.events && self.head.len() < HEAD {
-            self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD)]);
+            self.head.extend_from_slice(&bytes[..bytes.len().min(HEAD - self.head.len())]);
         }
         self.reader.push(bytes);
         while let Some(event) = self.reader.next_event().map_err(|error| error.to_string())? {
@@ -69,17 +69,18 @@ impl Reading {
 /// Reads the body of an answer that was recorded, for example by a [`WireObserver`](super::WireObserver): the events a
 /// request to `model` would have given. `None` if nobody implements the model's protocol.
 pub fn read_recorded(model: Model, body: &[u8]) -> Option<Vec<StreamEvent>> {
+    read_recorded_pieces(model, &[body])
+}
+
+/// The same of a body in the pieces in which it arrived. Where it was cut makes no difference.
+pub fn read_recorded_pieces(model: Model, pieces: &[&[u8]]) -> Option<Vec<StreamEvent>> {
     let model = Arc::new(model);
     let protocol = protocols().into_iter().find(|protocol| protocol.api() == model.api)?;
     let mut out = Assembler::new(model.clone());
     out.start();
     let mut reading = Reading::new(protocol.interpreter(&Request::new(model, Vec::new())));
-    let over = match reading.take(body, &mut out) {
-        Ok(false) => reading.end(&mut out),
-        Ok(true) => Ok(()),
-        Err(error) => Err(error),
-    };
-    if let Err(error) = over {
+    let over = pieces.iter().try_fold(false, |over, piece| if over { Ok(true) } else { reading.take(piece, &mut out) });
+    if let Err(error) = over.and_then(|over| if over { Ok(()) } else { reading.end(&mut out) }) {
         out.fail(&error);
     }
     Some(std::iter::from_fn(|| out.pop()).collect())

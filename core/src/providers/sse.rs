@@ -124,8 +124,11 @@ impl SseReader {
                 self.name.clear();
                 continue;
             }
-            self.field(from, to);
-            if self.data.len() + self.name.len() > self.limit {
+            if to - from <= self.limit {
+                self.field(from, to);
+            }
+            // A long line is too much when it is complete as well as before, so reads make no difference.
+            if (to - from).max(self.data.len() + self.name.len()) > self.limit {
                 self.failed = true;
                 return Err(self.too_large());
             }
@@ -332,6 +335,23 @@ mod tests {
         for _ in 0..1000 {
             reader.push(b"data: 0123456789\n\n: comment\n");
             while reader.next_event().unwrap().is_some() {}
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_does_not_depend_on_reads() {
+        for line in ["data: 0123456789", ": 01234567890123", "other: 012345678"] {
+            for limit in [9, 15, 16] {
+                let text = format!("{line}\n\n");
+                let read = |size: usize| {
+                    let mut reader = SseReader::new(limit);
+                    text.as_bytes().chunks(size).all(|piece| {
+                        reader.push(piece);
+                        reader.next_event().is_ok()
+                    })
+                };
+                assert_eq!((read(1), read(99)), (limit > 15, limit > 15), "{line:?}, {limit}");
+            }
         }
     }
 
