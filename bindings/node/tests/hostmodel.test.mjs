@@ -1,11 +1,12 @@
 // Models that the host serves.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Budget, Engine, tool } from '../index.mjs'
-import { collect, hosted, node, packageDir } from './support.mjs'
+import { collect, directory, hosted, node, packageDir } from './support.mjs'
 
 const usage = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0 }
 const lookUp = tool({
@@ -224,6 +225,35 @@ test('the end of a session ends its generator', async (t) => {
   await run.result().catch(() => {})
 })
 
+test('the end of an engine ends its generators, and a provider may be replaced while it answers', async (t) => {
+  const seen = []
+  let open
+  const gate = new Promise((resolve) => (open = resolve))
+  const s = await hosted(t, () => gate.then(() => 'old'))
+  const run = s.prompt('Hi')
+  await run.accepted
+  await sleep(10)
+  s.engine.addHostProvider('ide', ['chat'], async function* (_, { signal }) {
+    signal.addEventListener('abort', () => seen.push('signal'))
+    try {
+      yield 'new'
+      if (seen.push('asked') === 1) return
+      for (;;) yield await sleep(1, ' more')
+    } finally {
+      seen.push('finally')
+    }
+  })
+  open()
+  assert.equal((await run.result()).text, 'old')
+  assert.equal((await s.run('Hi')).text, 'new')
+  const last = s.prompt('Hi')
+  for await (const event of s.events()) if (event.assistantMessageEvent?.delta === ' more') break
+  await s.engine.shutdown()
+  assert.deepEqual(seen.slice(0, 4), ['asked', 'finally', 'asked', 'signal'])
+  while (seen.length < 5) await sleep(1) // it waited for a moment
+  await last.result().catch(() => {})
+})
+
 test('two sessions at once', async (t) => {
   let arrived = 0
   let open
@@ -399,6 +429,39 @@ test('a model serves as long as the engine or a session is there, and is garbage
     { args: ['--expose-gc'] },
   )
   assert.equal(out, 'still here\n1\n')
+})
+
+test('a key that never comes does not keep the process when the session is over; a recording is whole at the exit', async (t) => {
+  const dir = directory(t)
+  const out = await ends(
+    `
+    import { createServer } from 'node:http'
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' })
+        response.write('data: {"choices":[{"index":0,"delta":{"content":"Hello."}}]}\\n\\n')
+        response.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\\n\\ndata: [DONE]\\n\\n')
+      })
+    })
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+    server.unref()
+    const baseUrl = 'http://127.0.0.1:' + server.address().port + '/v1'
+    const models = { providers: { house: { baseUrl, api: 'openai-completions', models: [{ id: 'm' }] } } }
+    let asked
+    const begun = new Promise((resolve) => (asked = resolve))
+    const own = new Engine({ workerThreads: 1, proxy: 'direct', models, record: ${JSON.stringify(join(dir, 'wire.jsonl'))} })
+    const session = await own.createSession({ inMemory: true, tools: [], model: 'house/m' })
+    console.log((await session.run('Hi')).text)
+    own.setKeySource(() => (asked(), new Promise(() => {})))
+    session.prompt('Again')
+    await begun
+    await session.close()
+    process.on('exit', () => console.log('exit'))
+    `,
+  )
+  assert.equal(out, 'Hello.\nexit\n')
+  const kinds = readFileSync(join(dir, 'wire.jsonl'), 'utf8').trim().split('\n').map((line) => JSON.parse(line).kind)
+  assert.equal(kinds.at(-1), 'end')
 })
 
 test('workers terminated while models answer take nothing down', async () => {

@@ -98,6 +98,7 @@ test('bad recordings and options are typed', async (t) => {
   const { path, dir } = await recording(t)
   await assert.rejects(own.addReplay(join(dir, 'missing.jsonl')), (error) => error.name === 'BranchlineError' && error.path === join(dir, 'missing.jsonl'))
   await assert.rejects(own.addReplay(path, { compareResults: false }), { code: 'invalid_argument', message: /compareResults/ })
+  for (const name of ['', 'a/b', 'a b']) await assert.rejects(own.addReplay(path, { name }), { code: 'invalid_argument', message: /name/ })
   await assert.rejects(own.addReplay(path, { name: 5 }), { code: 'invalid_argument' })
   assert.throws(() => new Replay(), TypeError)
 })

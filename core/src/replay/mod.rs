@@ -23,6 +23,7 @@ use self::index::{Index, Position};
 use crate::agent::classify;
 use crate::error::Result;
 use crate::message::{AssistantStart, Block, Message};
+use crate::providers::host::check_name;
 use crate::providers::{BlockEvent, Model, Provider, Purpose, Request, ResponseStream, StreamEvent};
 use crate::system::clock::now_ms;
 use crate::tools::Tool;
@@ -144,7 +145,7 @@ impl Replay {
     /// Opens a recorded session read-only and reads all of it. `name` is the provider's; its models are those that answered
     /// in the recording. Blocks.
     ///
-    /// Errors: `invalid_session_file`, `storage_failed`.
+    /// Errors: `invalid_argument` for a name with a `/` or a space, `invalid_session_file`, `storage_failed`.
     pub fn open(name: impl Into<String>, path: impl AsRef<Path>, options: ReplayOptions) -> Result<Replay> {
         let tree = Tree::open(path, OpenOptions { read_only: true, ..OpenOptions::default() })?;
         Replay::of(name, &tree, options)
@@ -152,9 +153,10 @@ impl Replay {
 
     /// A replay of what a tree holds now.
     ///
-    /// Errors: `storage_failed`.
+    /// Errors: `invalid_argument` for a name with a `/` or a space, `storage_failed`.
     pub fn of(name: impl Into<String>, tree: &Tree, options: ReplayOptions) -> Result<Replay> {
         let name = name.into();
+        check_name(&name)?;
         let index = Index::new(tree, options)?;
         let models = index.models.iter().map(|id| model(&name, id)).collect();
         Ok(Replay { inner: Arc::new(Inner { name, models, index, state: Mutex::default() }) })

@@ -74,9 +74,7 @@ impl HostProvider {
         let given: Given = serde_json::from_value(definition)
             .map_err(|error| invalid(format!("bad provider: {error}; it is {{name, models}}")))?;
         let name = given.name;
-        if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control()) {
-            return Err(invalid(format!("bad provider: a name has no \"/\" and no spaces, unlike {name:?}")));
-        }
+        check_name(&name)?;
         if given.models.is_empty() {
             return Err(invalid(format!("bad provider {name:?}: it has no models")));
         }
@@ -92,6 +90,14 @@ impl HostProvider {
         }
         Ok(HostProvider::new(name, models, model))
     }
+}
+
+/// A provider of the host's can be named in `provider/id`.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.contains(|c: char| c == '/' || c.is_whitespace() || c.is_control()) {
+        return Err(invalid(format!("bad provider: a name has no \"/\" and no spaces, unlike {name:?}")));
+    }
+    Ok(())
 }
 
 fn read(provider: &str, value: Value) -> Result<Model, String> {

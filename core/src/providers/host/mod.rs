@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+pub(crate) use definition::check_name;
 pub use response::HostResponse;
 
 use super::repair::{TargetModel, repair};
