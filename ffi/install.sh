@@ -12,7 +12,7 @@ cargo build --quiet --profile "$profile" -p branchline-ffi
 built=${CARGO_TARGET_DIR:-target}/$profile
 version=$(sed -n 's/^#define BRANCHLINE_VERSION "\(.*\)"$/\1/p' include/branchline.h)
 
-cp include/branchline.h include/branchline.hpp "$prefix/include/"
+cp include/branchline.h include/*.hpp "$prefix/include/"
 cp "$built/libbranchline.a" "$prefix/lib/"
 case $(uname -s) in
 Darwin)

@@ -198,6 +198,10 @@ enum branchline_request_kind
   BRANCHLINE_REQUEST_BEFORE_TOOL = 3,
   /// A tool has been called. See branchline_tool_hook_new.
   BRANCHLINE_REQUEST_AFTER_TOOL = 4,
+  /// Answer as a model of the host's. See branchline_engine_add_host_provider.
+  BRANCHLINE_REQUEST_MODEL = 5,
+  /// Which key is it? See branchline_engine_set_key_source.
+  BRANCHLINE_REQUEST_KEY = 6,
   /// Something this header has no number for.
   BRANCHLINE_REQUEST_OTHER = 1000,
 };
@@ -234,7 +238,7 @@ typedef struct branchline_exploration branchline_exploration;
 /// A policy for the tool calls of sessions and toolboxes.
 typedef struct branchline_permissions branchline_permissions;
 
-/// A question to the host: run this tool. It is answered once, from any thread, inside the callback that brought it or
+/// A question to the host: run this tool, answer as this model. It is answered once, from any thread, inside the callback that brought it or
 /// any time later, and freed once. Freed without an answer, what it is about fails. The accessors never fail: for what is
 /// no live request they give 0, false or NULL.
 typedef struct branchline_request branchline_request;
@@ -267,6 +271,12 @@ typedef struct {
   const char *agent_dir;
   /// "provider/model" for sessions that choose none; NULL is none.
   const char *default_model;
+  /// Models, keys, network and recording, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
+  /// "builtinModels"?,"models"?:{...},"keys"?:{PROVIDER:KEY or {"key","bearer"?}},"environment"?,"commands"?,
+  /// "network"?:{"proxy"?:"environment", "direct" or an address,"caFile"?,"connectTimeoutMs"?,"idleTimeoutMs"?,
+  /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH}`; also the fields above as "workerThreads", "agentDir" and
+  /// "defaultModel". See docs/models.md.
+  const char *config_json;
 } branchline_engine_options;
 
 /// Which sessions to list. Start from `BRANCHLINE_LIST_OPTIONS_INIT`; all strings are copied.
@@ -339,6 +349,11 @@ typedef struct {
   branchline_tool_hook *const *tool_hooks;
   /// How many there are.
   size_t tool_hook_count;
+  /// What the session reads of its project and tells the model, as JSON, or NULL for nothing: `{"contextFiles"?,
+  /// "extraContext"?:[{"path","content"}],"discover"?:"nothing", "user" or "project","skills"?:[PATH],
+  /// "promptTemplates"?:[PATH],"appendSystemPrompt"?,"documentation"?,"guidelines"?:[TEXT],
+  /// "sections"?:[{"name","text"}]}`. See docs/prompts.md.
+  const char *resources_json;
 } branchline_session_options;
 
 /// The functions of a host for one subscription. Start from `BRANCHLINE_CALLBACKS_INIT`.
@@ -370,8 +385,8 @@ typedef struct {
   const char *images_json;
   /// What happens when a run is active.
   branchline_when_running when_running;
-  /// 0.
-  uint32_t reserved;
+  /// Not 0: the text is sent as it is, also when it begins with the "/name" of a skill or prompt template.
+  uint32_t literal;
 } branchline_prompt_options;
 
 /// Details of a subscription. Start from `BRANCHLINE_EVENTS_OPTIONS_INIT`.
@@ -572,7 +587,8 @@ branchline_status branchline_string_free(char *string);
 ///
 /// Ownership: `out_engine` is yours: free it with branchline_engine_free.
 /// Threads: any.
-/// Errors: INVALID_ARGUMENT, FORKED, INTERNAL when threads cannot be started.
+/// Errors: INVALID_ARGUMENT, FORKED, INTERNAL when threads cannot be started; FILE_EXISTS and STORAGE_FAILED of a file to
+/// record to.
 branchline_status branchline_engine_new(const branchline_engine_options *options,
                                         branchline_engine **out_engine,
                                         branchline_error **error);
@@ -1566,14 +1582,14 @@ branchline_status branchline_tool_free(branchline_tool *tool);
 /// Errors: none.
 branchline_request_kind branchline_request_type(const branchline_request *request);
 
-/// The name of the tool.
+/// The name of the tool, of the model that is to answer, or of the provider whose key is wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
 /// Errors: none.
 const char *branchline_request_name(const branchline_request *request);
 
-/// The arguments of the tool call as JSON: an object that fits the tool's schema.
+/// What is asked, as JSON. Of a tool call its arguments: an object that fits the tool's schema.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -1587,14 +1603,15 @@ const char *branchline_request_arguments(const branchline_request *request);
 /// Errors: none.
 const char *branchline_request_call_id(const branchline_request *request);
 
-/// The id of the session that asks; empty for a toolbox.
+/// The id of the session that asks; empty for a toolbox and for a key.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
 /// Errors: none.
 const char *branchline_request_session_id(const branchline_request *request);
 
-/// The working directory of the session or toolbox that asks, an absolute path as the operating system takes it.
+/// The working directory of the session or toolbox that calls a tool, an absolute path as the operating system takes it;
+/// empty for other questions.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -1611,7 +1628,8 @@ bool branchline_request_is_cancelled(const branchline_request *request);
 
 /// Answers. The result of a tool is JSON: a string; a list of content blocks `{"type":"text","text":...}` or
 /// `{"type":"image","data":...,"mimeType":...}`; `{"content":..., "details"?, "structuredContent"?, "isError"?,
-/// "terminate"?}`; or any other value, which the model gets as JSON text.
+/// "terminate"?}`; or any other value, which the model gets as JSON text. Answers to other questions are described where
+/// those come from.
 ///
 /// Ownership: borrows everything; `request` still has to be freed.
 /// Threads: any, also from inside the callback that brought the request.
@@ -1897,6 +1915,209 @@ branchline_status branchline_tool_hook_new(branchline_engine *engine,
 /// Errors: INVALID_HANDLE, FORKED.
 branchline_status branchline_tool_hook_free(branchline_tool_hook *hook);
 
+/// Every model known, as a JSON list of `{"name","provider","id","displayName","api","baseUrl","reasoning",
+/// "thinkingLevels","images","contextWindow","maxTokens","cost":{"input","output","cacheRead","cacheWrite","tiers"?}}`. The
+/// name is "provider/id"; 0 is unknown; prices are US dollars per million tokens.
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read a file the first time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_models(const branchline_engine *engine,
+                                           char **out_json,
+                                           branchline_error **error);
+
+/// The models that can be used: those whose provider has a key, and those that need none. Nobody is asked for a key and
+/// no command is run to find out. The form is that of branchline_engine_models.
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_available_models(const branchline_engine *engine,
+                                                     char **out_json,
+                                                     branchline_error **error);
+
+/// The model that a text of a person means: "provider/id", an id, or a part of an id or name, with ":LEVEL" behind it for a
+/// thinking level. As JSON: `{"model":{...},"thinkingLevel"}`, the latter null if the text names none.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: UNKNOWN_MODEL, naming what is near or between what to choose; INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_find_model(const branchline_engine *engine,
+                                               const char *text,
+                                               char **out_json,
+                                               branchline_error **error);
+
+/// What is wrong with the configuration of models that was read from a file, as a JSON list of `{"path"?,"provider"?,
+/// "message"}`. The rest of it is in use.
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read a file the first time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_model_problems(const branchline_engine *engine,
+                                                   char **out_json,
+                                                   branchline_error **error);
+
+/// Adds providers and models in the shape of models.json, above what is known: `{"providers":{NAME:{"baseUrl"?,"api"?,
+/// "apiKey"?,"headers"?,"models"?:[...], ...}}}`, see docs/models.md. Sessions that are open go on with the models they have.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks. May read a file the first time.
+/// Errors: INVALID_ARGUMENT, naming the places that are wrong, and then nothing changes; INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_configure_models(branchline_engine *engine,
+                                                     const char *models_json,
+                                                     branchline_error **error);
+
+/// Sets the key of a provider from the next request on, or forgets it with NULL. It wins over every other. `bearer` sends
+/// it as "Authorization: Bearer" also where the protocol has a header of its own for keys.
+///
+/// Ownership: borrows everything. The key is copied to memory that is wiped.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_set_key(branchline_engine *engine,
+                                            const char *provider,
+                                            const char *key,
+                                            bool bearer,
+                                            branchline_error **error);
+
+/// Adds a provider whose models the host answers, replacing one of the same name. `definition_json` is `{"name","models":[ID
+/// or {"id","name"?,"contextWindow"?,"maxTokens"?,"input"?:["text","image"],"reasoning"?,"thinkingLevels"?:[...],
+/// "cost"?:{...},"api"?}]}`; sessions choose "NAME/ID". `on_call` gets each request of a session as a request of type
+/// BRANCHLINE_REQUEST_MODEL: its name is the model's, its arguments are `{"provider","model","api","systemPrompt",
+/// "messages","tools","thinkingLevel","sessionId","purpose","maxTokens"?,"temperature"?}`. Write the answer with
+/// branchline_request_push as it comes, and end it with branchline_request_complete: `null` ends it, a text or an event, or
+/// a list of them, is written first. One that fails, or is freed before its answer was ended, is a failed response.
+///
+/// Ownership: borrows `engine`, `definition_json` and `callbacks`, whose content is copied; `user_data` is the library's
+/// until `destroy`, which runs when the provider was replaced and answers nothing any more, or with the engine.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one request at a time: keep the
+/// request and return to answer several at once. `on_cancel` tells of aborts.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_engine_add_host_provider(branchline_engine *engine,
+                                                      const char *definition_json,
+                                                      const branchline_tool_callbacks *callbacks,
+                                                      branchline_error **error);
+
+/// Adds a provider whose models are answered by whoever takes requests from a queue. The definition, the requests and the
+/// answers are as for branchline_engine_add_host_provider. When the queue is freed, responses fail.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_host_provider(branchline_requests *requests,
+                                                    branchline_engine *engine,
+                                                    const char *definition_json,
+                                                    branchline_error **error);
+
+/// Asks the host for keys from the next request to a service on, after those of branchline_engine_set_key and before all
+/// others; with NULL it is not asked any more. `on_call` gets each question as a request of type BRANCHLINE_REQUEST_KEY: its
+/// name is the provider's, its arguments are `{"provider","model","baseUrl"}`. Answer with branchline_request_complete and the
+/// key as a JSON text, `{"key","bearer"?}`, or `null` for "look elsewhere". A question that fails, or is freed without an
+/// answer, fails the request to the service. Keys are in no error, event, recording or session file.
+///
+/// Ownership: borrows `engine` and `callbacks`, whose content is copied; `user_data` is the library's until `destroy`, which
+/// runs when another source took its place, or with the engine.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_engine_set_key_source(branchline_engine *engine,
+                                                   const branchline_tool_callbacks *callbacks,
+                                                   branchline_error **error);
+
+/// The same for whoever takes requests from a queue. When the queue is freed, requests to services fail until there is
+/// another source, or none: branchline_engine_set_key_source with NULL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_key_source(branchline_requests *requests,
+                                                 branchline_engine *engine,
+                                                 branchline_error **error);
+
+/// Writes a piece of a model's answer: a JSON text is text of it; an event is `{"type":"text_delta","delta"}`,
+/// `{"type":"thinking_delta","delta"}`, `{"type":"toolcall","id"?,"name","arguments"}`, `{"type":"usage","usage"}`,
+/// `{"type":"done","reason"?}`, `{"type":"error","error","retryAfterMs"?}` or another in the table of docs/models.md. Never
+/// waits: what a slow reader has not taken is joined.
+///
+/// Ownership: borrows everything; `request` still has to be completed and freed.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: INVALID_ARGUMENT when it is no event, for a request of another kind, and after the end of the answer; CANCELLED
+/// when nobody waits any more: stop the model; TOO_LARGE when the answer does not end, which fails it; INVALID_HANDLE, FORKED.
+branchline_status branchline_request_push(branchline_request *request,
+                                          const char *event_json,
+                                          branchline_error **error);
+
+/// branchline_request_push for a text that is not NUL-terminated.
+///
+/// Ownership: as branchline_request_push.
+/// Threads: any, also from inside the callback that brought the request.
+/// Errors: as branchline_request_push.
+branchline_status branchline_request_push_n(branchline_request *request,
+                                            const char *event_json,
+                                            size_t length,
+                                            branchline_error **error);
+
+/// Adds a recorded session as the provider `name`, replacing one of that name: to the same conversation it gives the
+/// recorded answers again. Its models are those that answered in the file, see branchline_engine_models. `options_json` may
+/// be NULL: `{"compareToolResults"?,"tools"?}`. Tool results have to be the recorded ones unless "compareToolResults" is
+/// false; with "tools" true the recorded tools are added to the engine, as branchline_engine_add_tool does, and give their
+/// recorded results.
+///
+/// Ownership: borrows everything. The file is read at once and not kept open for writing.
+/// Threads: any, also from inside callbacks. Blocks while the file is read.
+/// Errors: INVALID_SESSION_FILE, STORAGE_FAILED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_add_replay(branchline_engine *engine,
+                                               const char *name,
+                                               const char *path,
+                                               const char *options_json,
+                                               branchline_error **error);
+
+/// The first place where a conversation left the recording of this name, as JSON: null as long as it has not, else
+/// `{"at","recorded":[{"entryId","message"}],"actual"}`. `at` counts the messages of the conversation from 0, `recorded` is
+/// what follows there in the file, on all branches, and `actual` what the session had instead, null if it asked for an answer
+/// that was not recorded.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, also when there is no such replay; INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_replay_divergence(const branchline_engine *engine,
+                                                      const char *name,
+                                                      char **out_json,
+                                                      branchline_error **error);
+
+/// What the session knows, as JSON: `{"contextFiles":[{"path","content"}],"skills":[{"name","description","path",
+/// "disableModelInvocation"}],"promptTemplates":[{"name","description","argumentHint"?,"content","path"?}],"systemPrompt",
+/// "appendSystemPrompt","documentation","guidelines","sections","diagnostics":[{"fault","path","message","winner"?}],
+/// "skillCommands"}`. What was wrong with a file is in "diagnostics".
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_resources(const branchline_session *session,
+                                               char **out_json,
+                                               branchline_error **error);
+
+/// Reads the files again that the session was allowed to read. What changed is told to the model before its next request.
+///
+/// Ownership: borrows `session`; `out_json` may be NULL, otherwise it gets what branchline_session_resources gives, and is
+/// yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_reload_resources(branchline_session *session,
+                                                      char **out_json,
+                                                      branchline_error **error);
+
+/// Chooses anew what the session reads and tells the model, and reads it. `resources_json` as in
+/// branchline_session_options; NULL is nothing.
+///
+/// Ownership: borrows everything; `out_json` as for branchline_session_reload_resources.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: CLOSED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_set_resources(branchline_session *session,
+                                                   const char *resources_json,
+                                                   char **out_json,
+                                                   branchline_error **error);
+
 /// Waits for the result of a call, at most `timeout_ms` milliseconds; 0 asks whether it is there. It may be asked for
 /// again.
 ///
@@ -1938,10 +2159,10 @@ branchline_status branchline_test_panic(branchline_error **error);
 #endif  /* BRANCHLINE_H */
 
 /** Starting values; the rest of the fields have their defaults. */
-#define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL }
+#define BRANCHLINE_ENGINE_OPTIONS_INIT { sizeof(branchline_engine_options), 0, NULL, NULL, NULL }
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
   { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0, \
-    NULL, 0 }
+    NULL, 0, NULL }
 #define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }

@@ -1,4 +1,4 @@
-// branchline.hpp - branchline for C++11 and later, in one header over branchline.h.
+// branchline.hpp - branchline for C++11 and later, in headers over branchline.h. This is the one to include.
 //
 //   branchline::Engine engine;
 //   branchline::SessionOptions options;
@@ -13,93 +13,16 @@
 #ifndef BRANCHLINE_HPP
 #define BRANCHLINE_HPP
 
-#include "branchline.h"
+#include "branchline_detail.hpp"
+#include "branchline_host.hpp"
 
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace branchline {
-
-/// A failed call: a stable code, and a sentence that says what to do.
-class Error : public std::runtime_error {
-public:
-  Error(branchline_status code, const std::string &message, const std::string &path)
-      : std::runtime_error(message), code_(code), path_(path) {}
-  branchline_status code() const noexcept { return code_; }
-  /// The code's stable name, for example "session_locked".
-  const char *name() const noexcept { return branchline_status_name(code_); }
-  /// The file it is about, or empty.
-  const std::string &path() const noexcept { return path_; }
-
-private:
-  branchline_status code_;
-  std::string path_;
-};
-
-namespace detail {
-
-/// Receives the error of one call and throws it.
-class Call {
-public:
-  Call() = default;
-  Call(const Call &) = delete;
-  Call &operator=(const Call &) = delete;
-  ~Call() { branchline_error_free(error_); }
-  branchline_error **out() noexcept { return &error_; }
-  void check(branchline_status status) const {
-    if (status == BRANCHLINE_STATUS_OK) return;
-    std::string message = branchline_error_message(error_);
-    const char *path = branchline_error_path(error_);
-    throw Error(status, message.empty() ? branchline_status_name(status) : message, path ? path : "");
-  }
-
-private:
-  branchline_error *error_ = nullptr;
-};
-
-/// A handle with an owner.
-template <typename T, branchline_status (*Free)(T *)> class Handle {
-public:
-  explicit Handle(T *handle = nullptr) noexcept : handle_(handle) {}
-  Handle(Handle &&other) noexcept : handle_(other.release()) {}
-  Handle &operator=(Handle &&other) noexcept {
-    if (this != &other) reset(other.release());
-    return *this;
-  }
-  Handle(const Handle &) = delete;
-  Handle &operator=(const Handle &) = delete;
-  ~Handle() { reset(nullptr); }
-  T *get() const noexcept { return handle_; }
-  T *release() noexcept {
-    T *handle = handle_;
-    handle_ = nullptr;
-    return handle;
-  }
-  void reset(T *handle) noexcept {
-    Free(handle_);
-    handle_ = handle;
-  }
-
-private:
-  T *handle_;
-};
-
-/// Takes a string of the library over; `*found` tells NULL from empty.
-inline std::string take(char *text, bool *found = nullptr) {
-  std::unique_ptr<char, branchline_status (*)(char *)> owner(text, branchline_string_free);
-  if (found) *found = text != nullptr;
-  return text ? std::string(text) : std::string();
-}
-
-inline std::string text_or_empty(const char *text) { return text ? text : ""; }
-
-} // namespace detail
 
 /// One event, borrowed from a queue or during a listener.
 class Event {
@@ -164,143 +87,7 @@ private:
   detail::Handle<branchline_events, branchline_events_free> handle_;
 };
 
-/// A question to the host: run this tool. It is answered once, when and from where the host likes; one that goes
-/// without an answer is a failed call.
-class Request {
-public:
-  explicit Request(branchline_request *handle) noexcept : handle_(handle) {}
-  std::string name() const { return detail::text_or_empty(branchline_request_name(get())); }
-  /// JSON: an object that fits the tool's schema.
-  std::string arguments() const { return detail::text_or_empty(branchline_request_arguments(get())); }
-  std::string call_id() const { return detail::text_or_empty(branchline_request_call_id(get())); }
-  std::string session_id() const { return detail::text_or_empty(branchline_request_session_id(get())); }
-  std::string cwd() const { return detail::text_or_empty(branchline_request_cwd(get())); }
-  /// Whether the answer is not wanted any more.
-  bool is_cancelled() const noexcept { return branchline_request_is_cancelled(get()); }
-  /// Answers with JSON, see branchline_request_complete. False when nobody waits any more.
-  bool complete(const std::string &result_json) {
-    detail::Call call;
-    return wanted(branchline_request_complete_n(get(), result_json.data(), result_json.size(), call.out()), call);
-  }
-  /// Answers that it failed; the model reads the message. False when nobody waits any more.
-  bool fail(const std::string &message) {
-    detail::Call call;
-    return wanted(branchline_request_fail_n(get(), message.data(), message.size(), call.out()), call);
-  }
-  void progress(const std::string &partial_json) {
-    detail::Call call;
-    call.check(branchline_request_progress_n(get(), partial_json.data(), partial_json.size(), call.out()));
-  }
-  branchline_request *get() const noexcept { return handle_.get(); }
-
-private:
-  static bool wanted(branchline_status status, const detail::Call &call) {
-    if (status == BRANCHLINE_STATUS_CANCELLED) return false;
-    call.check(status);
-    return true;
-  }
-  detail::Handle<branchline_request, branchline_request_free> handle_;
-};
-
-/// A tool of the host's; see Engine::tool.
-class Tool {
-public:
-  explicit Tool(branchline_tool *handle) noexcept : handle_(handle) {}
-  branchline_tool *get() const noexcept { return handle_.get(); }
-
-private:
-  detail::Handle<branchline_tool, branchline_tool_free> handle_;
-};
-
-/// A queue of requests, for programs that take them on a thread of their own; see Engine::tool for the other way.
-class Requests {
-public:
-  Requests() {
-    detail::Call call;
-    branchline_requests *out = nullptr;
-    call.check(branchline_requests_new(&out, call.out()));
-    handle_.reset(out);
-  }
-  /// A tool whose calls come here.
-  Tool tool(const std::string &definition_json) {
-    detail::Call call;
-    branchline_tool *out = nullptr;
-    call.check(
-        branchline_requests_tool_n(get(), definition_json.data(), definition_json.size(), &out, call.out()));
-    return Tool(out);
-  }
-  /// Calls `use` with the next request. False when none came in time.
-  bool next(std::uint32_t timeout_ms, const std::function<void(Request)> &use) {
-    detail::Call call;
-    branchline_request *out = nullptr;
-    branchline_status status = branchline_requests_next(get(), timeout_ms, &out, call.out());
-    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
-    call.check(status);
-    use(Request(out));
-    return true;
-  }
-  branchline_requests *get() const noexcept { return handle_.get(); }
-
-private:
-  detail::Handle<branchline_requests, branchline_requests_free> handle_;
-};
-
 class Exploration;
-
-/// What tool calls may do, and who is asked; see Engine::permissions.
-class Permissions {
-public:
-  explicit Permissions(branchline_permissions *handle) noexcept : handle_(handle) {}
-  /// A policy whose questions come to a queue; see branchline_permissions_new for the JSON.
-  Permissions(Requests &requests, const std::string &policy_json) {
-    detail::Call call;
-    branchline_permissions *out = nullptr;
-    call.check(branchline_requests_permissions(requests.get(), policy_json.c_str(), &out, call.out()));
-    handle_.reset(out);
-  }
-  branchline_permissions *get() const noexcept { return handle_.get(); }
-
-private:
-  detail::Handle<branchline_permissions, branchline_permissions_free> handle_;
-};
-
-/// Hard limits for what sessions may spend; several may share one.
-class Budget {
-public:
-  /// `limits_json` as for branchline_budget_new.
-  explicit Budget(const std::string &limits_json) {
-    detail::Call call;
-    branchline_budget *out = nullptr;
-    call.check(branchline_budget_new(limits_json.c_str(), &out, call.out()));
-    handle_.reset(out);
-  }
-  void set_limits(const std::string &limits_json) {
-    detail::Call call;
-    call.check(branchline_budget_set_limits(get(), limits_json.c_str(), call.out()));
-  }
-  std::string limits() const { return ask(branchline_budget_limits); }
-  std::string used() const { return ask(branchline_budget_used); }
-  branchline_budget *get() const noexcept { return handle_.get(); }
-
-private:
-  std::string ask(branchline_status (*question)(const branchline_budget *, char **, branchline_error **)) const {
-    detail::Call call;
-    char *out = nullptr;
-    call.check(question(get(), &out, call.out()));
-    return detail::take(out);
-  }
-  detail::Handle<branchline_budget, branchline_budget_free> handle_;
-};
-
-/// A hook around tool calls; see Engine::tool_hook.
-class ToolHook {
-public:
-  explicit ToolHook(branchline_tool_hook *handle) noexcept : handle_(handle) {}
-  branchline_tool_hook *get() const noexcept { return handle_.get(); }
-
-private:
-  detail::Handle<branchline_tool_hook, branchline_tool_hook_free> handle_;
-};
 
 /// How a session is made or opened; each setter returns the object.
 class SessionOptions {
@@ -329,6 +116,8 @@ public:
     budgets_.push_back(budget.get());
     return *this;
   }
+  /// What the session reads of its project and tells the model, as JSON; see branchline_session_options.
+  SessionOptions &resources(std::string json) { return set(resources_, std::move(json)); }
   SessionOptions &system_prompt(std::string value) { return set(system_prompt_, std::move(value)); }
   SessionOptions &tools(std::vector<std::string> names) {
     tools_ = std::move(names);
@@ -380,6 +169,7 @@ public:
     options.budget_count = budgets_.size();
     options.tool_hooks = hooks_.data();
     options.tool_hook_count = hooks_.size();
+    options.resources_json = pointer(resources_);
     use(&options);
   }
 
@@ -392,7 +182,7 @@ private:
     return *this;
   }
 
-  Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_, permissions_;
+  Text cwd_, session_dir_, id_, name_, parent_session_, model_, thinking_level_, system_prompt_, permissions_, resources_;
   const branchline_permissions *policy_ = nullptr;
   std::vector<branchline_budget *> budgets_;
   std::vector<branchline_tool_hook *> hooks_;
@@ -419,11 +209,13 @@ public:
   std::string context() const { return ask(branchline_session_context); }
   std::string diagnostics() const { return ask(branchline_session_diagnostics); }
 
-  /// Sends a prompt and returns once it is accepted.
-  void prompt(const std::string &text, branchline_when_running when_running = BRANCHLINE_WHEN_RUNNING_REFUSE) {
+  /// Sends a prompt and returns once it is accepted. Unless it is `literal`, a skill or template it calls is put in.
+  void prompt(const std::string &text, branchline_when_running when_running = BRANCHLINE_WHEN_RUNNING_REFUSE,
+              bool literal = false) {
     detail::Call call;
     branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
     options.when_running = when_running;
+    options.literal = literal;
     call.check(branchline_session_prompt_n(get(), text.data(), text.size(), &options, call.out()));
   }
   /// Sends a prompt and waits until the session is idle and its listeners have seen everything.
@@ -602,6 +394,23 @@ public:
   void abort_retry() { act(branchline_session_abort_retry); }
   void abort_summary() { act(branchline_session_abort_summary); }
 
+  /// Context files, skills, templates, and what was wrong with them.
+  std::string resources() const { return ask(branchline_session_resources); }
+  /// Reads them again; JSON as of resources().
+  std::string reload_resources() {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_reload_resources(get(), &out, call.out()));
+    return detail::take(out);
+  }
+  /// Chooses anew what is read and told; empty is nothing. JSON as of resources().
+  std::string set_resources(const std::string &resources_json) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_session_set_resources(get(), or_null(resources_json), &out, call.out()));
+    return detail::take(out);
+  }
+
   /// Sets a label, or clears it with an empty one.
   void set_label(const std::string &entry_id, const std::string &label) {
     detail::Call call;
@@ -758,9 +567,6 @@ private:
   detail::Handle<branchline_toolbox, branchline_toolbox_free> handle_;
 };
 
-/// What a tool of the host's does for each call; see branchline_tool_callbacks.
-using Answer = std::function<void(Request)>;
-
 /// Several prompts that are being tried at once. What still runs is aborted at its end.
 class Exploration {
 public:
@@ -815,13 +621,15 @@ inline Exploration Session::explore(const std::string &prompts_json, const std::
 /// Worker threads and models: what a host creates first.
 class Engine {
 public:
+  /// `config_json` has models, keys, network and recording; see branchline_engine_options.
   explicit Engine(const std::string &agent_dir = std::string(), const std::string &default_model = std::string(),
-                  std::size_t worker_threads = 0) {
+                  std::size_t worker_threads = 0, const std::string &config_json = std::string()) {
     detail::Call call;
     branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
     options.agent_dir = agent_dir.empty() ? nullptr : agent_dir.c_str();
     options.default_model = default_model.empty() ? nullptr : default_model.c_str();
     options.worker_threads = worker_threads;
+    options.config_json = config_json.empty() ? nullptr : config_json.c_str();
     branchline_engine *out = nullptr;
     call.check(branchline_engine_new(&options, &out, call.out()));
     handle_.reset(out);
@@ -830,13 +638,66 @@ public:
     detail::Call call;
     call.check(branchline_engine_add_scripted_model_n(get(), name.c_str(), json.data(), json.size(), call.out()));
   }
+  /// Every model known, as a JSON list.
+  std::string models() const { return ask(branchline_engine_models); }
+  /// Those that have a key or need none.
+  std::string available_models() const { return ask(branchline_engine_available_models); }
+  /// What a person's text means: JSON with "model" and "thinkingLevel".
+  std::string find_model(const std::string &text) const { return ask(branchline_engine_find_model, text); }
+  /// What is wrong with files that were read.
+  std::string model_problems() const { return ask(branchline_engine_model_problems); }
+  /// Adds providers and models in the shape of models.json.
+  void configure_models(const std::string &models_json) {
+    detail::Call call;
+    call.check(branchline_engine_configure_models(get(), models_json.c_str(), call.out()));
+  }
+  void set_key(const std::string &provider, const std::string &key, bool bearer = false) {
+    detail::Call call;
+    call.check(branchline_engine_set_key(get(), provider.c_str(), key.c_str(), bearer, call.out()));
+  }
+  void forget_key(const std::string &provider) {
+    detail::Call call;
+    call.check(branchline_engine_set_key(get(), provider.c_str(), nullptr, false, call.out()));
+  }
+  /// Asks a function for keys, see branchline_engine_set_key_source. It must not throw.
+  void set_key_source(Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
+    call.check(branchline_engine_set_key_source(get(), &callbacks, call.out()));
+  }
+  /// Asks whoever takes requests from a queue.
+  void set_key_source(const Requests &requests) {
+    detail::Call call;
+    call.check(branchline_requests_key_source(requests.get(), get(), call.out()));
+  }
+  void clear_key_source() {
+    detail::Call call;
+    call.check(branchline_engine_set_key_source(get(), nullptr, call.out()));
+  }
+  /// Models that a function answers, see branchline_engine_add_host_provider: it writes with Request::push and ends with
+  /// Request::complete, at once or later. It must not throw.
+  void add_host_provider(const std::string &definition_json, Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
+    call.check(branchline_engine_add_host_provider(get(), definition_json.c_str(), &callbacks, call.out()));
+  }
+  /// Models that are answered by whoever takes requests from a queue.
+  void add_host_provider(const std::string &definition_json, const Requests &requests) {
+    detail::Call call;
+    call.check(branchline_requests_host_provider(requests.get(), get(), definition_json.c_str(), call.out()));
+  }
+  /// A recorded session as a provider; options are JSON, see branchline_engine_add_replay.
+  void add_replay(const std::string &name, const std::string &path, const std::string &options_json = std::string()) {
+    detail::Call call;
+    const char *options = options_json.empty() ? nullptr : options_json.c_str();
+    call.check(branchline_engine_add_replay(get(), name.c_str(), path.c_str(), options, call.out()));
+  }
+  /// JSON: "null" as long as nothing has left the recording.
+  std::string replay_divergence(const std::string &name) const { return ask(branchline_engine_replay_divergence, name); }
   /// A tool of the host's. `answer` must not throw: what it throws ends the program.
   Tool tool(const std::string &definition_json, Answer answer) {
     detail::Call call;
-    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
-    callbacks.user_data = new Answer(std::move(answer));
-    callbacks.on_call = on_call;
-    callbacks.destroy = destroy; // also when this fails
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
     branchline_tool *out = nullptr;
     call.check(
         branchline_tool_new_n(get(), definition_json.data(), definition_json.size(), &callbacks, &out, call.out()));
@@ -850,10 +711,7 @@ public:
   /// A hook around tool calls; `points` as for branchline_tool_hook_new. `answer` must not throw.
   ToolHook tool_hook(branchline_hook_point points, Answer answer) {
     detail::Call call;
-    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
-    callbacks.user_data = new Answer(std::move(answer));
-    callbacks.on_call = on_call;
-    callbacks.destroy = destroy; // also when this fails
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
     branchline_tool_hook *out = nullptr;
     call.check(branchline_tool_hook_new(get(), points, &callbacks, &out, call.out()));
     return ToolHook(out);
@@ -868,10 +726,7 @@ public:
   /// A policy whose questions go to a function, which must not throw: what it throws ends the program.
   Permissions permissions(const std::string &policy_json, Answer answer) {
     detail::Call call;
-    branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
-    callbacks.user_data = new Answer(std::move(answer));
-    callbacks.on_call = on_call;
-    callbacks.destroy = destroy; // also when this fails
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
     branchline_permissions *out = nullptr;
     call.check(branchline_permissions_new(get(), policy_json.c_str(), &callbacks, &out, call.out()));
     return Permissions(out);
@@ -911,10 +766,19 @@ public:
   branchline_engine *get() const noexcept { return handle_.get(); }
 
 private:
-  static void on_call(void *answer, branchline_request *request) noexcept {
-    (*static_cast<Answer *>(answer))(Request(request));
+  std::string ask(branchline_status (*question)(const branchline_engine *, char **, branchline_error **)) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(question(get(), &out, call.out()));
+    return detail::take(out);
   }
-  static void destroy(void *answer) noexcept { delete static_cast<Answer *>(answer); }
+  std::string ask(branchline_status (*question)(const branchline_engine *, const char *, char **, branchline_error **),
+                  const std::string &about) const {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(question(get(), about.c_str(), &out, call.out()));
+    return detail::take(out);
+  }
   Session make(const SessionOptions &options,
                branchline_status (*how)(branchline_engine *, const branchline_session_options *, branchline_session **,
                                         branchline_error **)) {

@@ -40,6 +40,24 @@ int main(int argc, char **argv) try {
   tools.add(clock);
   std::cout << "\nls:    " << tools.call("ls", R"({"limit":3})") << "\nclock: " << tools.call("clock") << "\n";
 
+  // A model of the program's own: what an editor has access to, or a test.
+  engine.add_host_provider(R"({"name":"parrot","models":["grey"]})", [](branchline::Request request) {
+    request.push("\"Pretty \"");
+    request.complete(R"({"type":"text_delta","delta":"Polly."})");
+  });
+  branchline::Session cage = engine.create_session(branchline::SessionOptions().in_memory().model("parrot/grey").resources(
+      R"({"guidelines":["Never bite."]})"));
+  cage.run("Who is pretty?");
+  std::cout << "parrot: " << cage.entry(cage.leaf()) << "\n";
+  if (cage.entry(cage.leaf()).find("Pretty Polly.") == std::string::npos ||
+      cage.resources().find("Never bite.") == std::string::npos ||
+      engine.find_model("grey").find("parrot/grey") == std::string::npos) {
+    std::cerr << "demo: the parrot is not itself\n";
+    return 1;
+  }
+  engine.add_replay("tape", session.path());
+  if (engine.replay_divergence("tape") != "null") return 1;
+
   try {
     engine.open_session(session.path()); // it is open here already
   } catch (const branchline::Error &error) {

@@ -32,6 +32,19 @@ macro_rules! export {
 }
 pub(crate) use export;
 
+/// The body of an exported function that asks for something and gives it as JSON text; a null goes out as the text "null".
+macro_rules! gives_json {
+    ($error:expr, $out:expr, $value:expr) => {
+        $crate::boundary::export!($error, {
+            $crate::output::required($out, "out_json")?;
+            let text = branchline_core::json::to_string(&$value);
+            $crate::output::string($out, Some(text));
+            Ok(())
+        })
+    };
+}
+pub(crate) use gives_json;
+
 pub(crate) fn run(error: *mut *mut branchline_error, body: impl FnOnce() -> Result<(), Failure>) -> branchline_status {
     if fork_guard::is_child() {
         return branchline_status::FORKED;

@@ -1,11 +1,13 @@
 //! `branchline_engine`: worker threads, models, and the end of everything that was made from it.
 
+use std::collections::HashMap;
 use std::ffi::c_char;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use branchline_core::Engine;
 use branchline_core::providers::scripted::Script;
+use branchline_core::replay::Replay;
 
 use crate::block_on::{Deadline, block_on};
 use crate::boundary::{export, silence_panics};
@@ -27,6 +29,8 @@ pub(crate) struct EngineObject {
     pub(crate) core: Engine,
     /// Threads that run callbacks: of its sessions, tools and calls.
     pub(crate) threads: Arc<Threads>,
+    /// Its replays by the names of their providers.
+    pub(crate) replays: Mutex<HashMap<String, Replay>>,
 }
 
 static ENGINES: Table<EngineObject> = Table::new();
@@ -66,7 +70,8 @@ impl EngineObject {
 ///
 /// Ownership: `out_engine` is yours: free it with branchline_engine_free.
 /// Threads: any.
-/// Errors: INVALID_ARGUMENT, FORKED, INTERNAL when threads cannot be started.
+/// Errors: INVALID_ARGUMENT, FORKED, INTERNAL when threads cannot be started; FILE_EXISTS and STORAGE_FAILED of a file to
+/// record to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn branchline_engine_new(
     options: *const branchline_engine_options,
@@ -76,8 +81,10 @@ pub unsafe extern "C" fn branchline_engine_new(
     export!(error, {
         silence_panics();
         output::required(out_engine, "out_engine")?;
-        let core = Engine::new(options::engine(options)?)?;
-        output::handle(out_engine, Handle::new(EngineObject { core, threads: Arc::default() })?);
+        let (options, form) = options::engine(options)?;
+        let core = form.start(options)?;
+        let engine = EngineObject { core, threads: Arc::default(), replays: Mutex::default() };
+        output::handle(out_engine, Handle::new(engine)?);
         Ok(())
     })
 }

@@ -6,7 +6,8 @@ use std::ffi::c_char;
 
 use branchline_core::tree::{CreateOptions, Durability, ListOptions};
 use branchline_core::{
-    EngineOptions, NavigateOptions, Permissions, PromptOptions, SessionOptions, SubscribeOptions, WhenRunning,
+    EngineForm, EngineOptions, NavigateOptions, Permissions, PromptOptions, SessionOptions, SubscribeOptions,
+    WhenRunning,
 };
 use std::path::PathBuf;
 
@@ -30,6 +31,12 @@ pub struct branchline_engine_options {
     pub agent_dir: *const c_char,
     /// "provider/model" for sessions that choose none; NULL is none.
     pub default_model: *const c_char,
+    /// Models, keys, network and recording, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
+    /// "builtinModels"?,"models"?:{...},"keys"?:{PROVIDER:KEY or {"key","bearer"?}},"environment"?,"commands"?,
+    /// "network"?:{"proxy"?:"environment", "direct" or an address,"caFile"?,"connectTimeoutMs"?,"idleTimeoutMs"?,
+    /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH}`; also the fields above as "workerThreads", "agentDir" and
+    /// "defaultModel". See docs/models.md.
+    pub config_json: *const c_char,
 }
 
 /// When an appended entry is on the disk and not only with the operating system.
@@ -96,6 +103,11 @@ pub struct branchline_session_options {
     pub tool_hooks: *const *mut branchline_tool_hook,
     /// How many there are.
     pub tool_hook_count: usize,
+    /// What the session reads of its project and tells the model, as JSON, or NULL for nothing: `{"contextFiles"?,
+    /// "extraContext"?:[{"path","content"}],"discover"?:"nothing", "user" or "project","skills"?:[PATH],
+    /// "promptTemplates"?:[PATH],"appendSystemPrompt"?,"documentation"?,"guidelines"?:[TEXT],
+    /// "sections"?:[{"name","text"}]}`. See docs/prompts.md.
+    pub resources_json: *const c_char,
 }
 
 /// How a toolbox is made. Start from `BRANCHLINE_TOOLBOX_OPTIONS_INIT`; all strings are copied.
@@ -127,8 +139,8 @@ pub struct branchline_prompt_options {
     pub images_json: *const c_char,
     /// What happens when a run is active.
     pub when_running: branchline_when_running,
-    /// 0.
-    pub reserved: u32,
+    /// Not 0: the text is sent as it is, also when it begins with the "/name" of a skill or prompt template.
+    pub literal: u32,
 }
 
 /// Details of a subscription. Start from `BRANCHLINE_EVENTS_OPTIONS_INIT`.
@@ -194,16 +206,19 @@ fn unused(reserved: u32) -> Result<(), Failure> {
 
 /// # Safety
 /// `options` is NULL or as the header demands. The same goes for all functions below.
-pub(crate) unsafe fn engine(options: *const branchline_engine_options) -> Result<EngineOptions, Failure> {
-    let mut out = EngineOptions::default();
+pub(crate) unsafe fn engine(options: *const branchline_engine_options) -> Result<(EngineOptions, EngineForm), Failure> {
+    let (mut out, mut form) = (EngineOptions::default(), EngineForm::default());
     // SAFETY: as the header demands.
     unsafe {
-        let Some(options) = input::read(options)? else { return Ok(out) };
+        let Some(options) = input::read(options)? else { return Ok((out, form)) };
         out.worker_threads = (options.worker_threads != 0).then_some(options.worker_threads.min(MOST_THREADS));
         out.agent_dir = input::optional_path(options.agent_dir);
         out.default_model = owned(options.default_model, "default_model")?;
+        if let Some(config) = input::optional_text(options.config_json, "config_json")? {
+            form = EngineForm::from_value(input::json(config, "config_json")?)?;
+        }
     }
-    Ok(out)
+    Ok((out, form))
 }
 
 /// More threads than any machine has use for; a stray number must not start a million.
@@ -246,6 +261,7 @@ pub(crate) unsafe fn session(
         }
         out.tool_hooks = tool_hook::list(options.tool_hooks, options.tool_hook_count)?;
         out.budgets = budget::list(options.budgets, options.budget_count)?;
+        out.resources = input::form(options.resources_json, "resources_json")?;
         out.durability = match options.durability {
             BRANCHLINE_DURABILITY_NONE => Durability::None,
             BRANCHLINE_DURABILITY_TURN => Durability::Turn,
@@ -268,7 +284,7 @@ pub(crate) unsafe fn prompt(options: *const branchline_prompt_options) -> Result
     // SAFETY: as the header demands.
     unsafe {
         let Some(options) = input::read(options)? else { return Ok(out) };
-        unused(options.reserved)?;
+        out.expand = options.literal == 0;
         if let Some(images) = input::optional_text(options.images_json, "images_json")? {
             let serde_json::Value::Array(images) = input::json(images, "images_json")? else {
                 return Err(invalid("images_json is no list"));

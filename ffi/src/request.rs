@@ -14,7 +14,7 @@ use crate::input;
 use crate::output::c_string;
 use crate::status::branchline_status;
 
-/// A question to the host: run this tool. It is answered once, from any thread, inside the callback that brought it or
+/// A question to the host: run this tool, answer as this model. It is answered once, from any thread, inside the callback that brought it or
 /// any time later, and freed once. Freed without an answer, what it is about fails. The accessors never fail: for what is
 /// no live request they give 0, false or NULL.
 pub struct branchline_request {
@@ -36,6 +36,10 @@ pub enum branchline_request_kind {
     BRANCHLINE_REQUEST_BEFORE_TOOL = 3,
     /// A tool has been called. See branchline_tool_hook_new.
     BRANCHLINE_REQUEST_AFTER_TOOL = 4,
+    /// Answer as a model of the host's. See branchline_engine_add_host_provider.
+    BRANCHLINE_REQUEST_MODEL = 5,
+    /// Which key is it? See branchline_engine_set_key_source.
+    BRANCHLINE_REQUEST_KEY = 6,
     /// Something this header has no number for.
     BRANCHLINE_REQUEST_OTHER = 1000,
 }
@@ -66,6 +70,10 @@ impl Object for RequestObject {
 impl RequestObject {
     pub(crate) fn new(core: Request) -> RequestObject {
         RequestObject { core, strings: [const { OnceLock::new() }; 5] }
+    }
+
+    pub(crate) fn core(&self) -> &Request {
+        &self.core
     }
 
     fn string(&self, place: usize) -> *const c_char {
@@ -99,12 +107,14 @@ pub unsafe extern "C" fn branchline_request_type(request: *const branchline_requ
             RequestKind::Permission => Kind::BRANCHLINE_REQUEST_PERMISSION,
             RequestKind::BeforeTool => Kind::BRANCHLINE_REQUEST_BEFORE_TOOL,
             RequestKind::AfterTool => Kind::BRANCHLINE_REQUEST_AFTER_TOOL,
+            RequestKind::Model => Kind::BRANCHLINE_REQUEST_MODEL,
+            RequestKind::Key => Kind::BRANCHLINE_REQUEST_KEY,
             _ => Kind::BRANCHLINE_REQUEST_OTHER,
         })
     })
 }
 
-/// The name of the tool.
+/// The name of the tool, of the model that is to answer, or of the provider whose key is wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -114,7 +124,7 @@ pub unsafe extern "C" fn branchline_request_name(request: *const branchline_requ
     peek(std::ptr::null(), || text(request, NAME))
 }
 
-/// The arguments of the tool call as JSON: an object that fits the tool's schema.
+/// What is asked, as JSON. Of a tool call its arguments: an object that fits the tool's schema.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -134,7 +144,7 @@ pub unsafe extern "C" fn branchline_request_call_id(request: *const branchline_r
     peek(std::ptr::null(), || text(request, CALL_ID))
 }
 
-/// The id of the session that asks; empty for a toolbox.
+/// The id of the session that asks; empty for a toolbox and for a key.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -144,7 +154,8 @@ pub unsafe extern "C" fn branchline_request_session_id(request: *const branchlin
     peek(std::ptr::null(), || text(request, SESSION_ID))
 }
 
-/// The working directory of the session or toolbox that asks, an absolute path as the operating system takes it.
+/// The working directory of the session or toolbox that calls a tool, an absolute path as the operating system takes it;
+/// empty for other questions.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -172,7 +183,8 @@ fn complete(request: *mut branchline_request, json: &str) -> Result<(), Failure>
 
 /// Answers. The result of a tool is JSON: a string; a list of content blocks `{"type":"text","text":...}` or
 /// `{"type":"image","data":...,"mimeType":...}`; `{"content":..., "details"?, "structuredContent"?, "isError"?,
-/// "terminate"?}`; or any other value, which the model gets as JSON text.
+/// "terminate"?}`; or any other value, which the model gets as JSON text. Answers to other questions are described where
+/// those come from.
 ///
 /// Ownership: borrows everything; `request` still has to be freed.
 /// Threads: any, also from inside the callback that brought the request.

@@ -197,6 +197,12 @@ pub(crate) unsafe fn table(table: *const branchline_tool_callbacks) -> Result<Op
 /// Has a thread hand over what is asked to the functions of `table`, until nobody can ask any more.
 pub(crate) fn serve(engine: &EngineObject, table: ToolTable) -> Result<Asker, Failure> {
     let (asker, requests) = host::requests();
+    serve_queue(engine, table, requests)?;
+    Ok(asker)
+}
+
+/// The same for a queue that is there.
+pub(crate) fn serve_queue(engine: &EngineObject, table: ToolTable, requests: Requests) -> Result<(), Failure> {
     let desk = Arc::new(Desk { requests, finished: Flag::default() });
     let theirs = desk.clone();
     let thread = finished::spawn(move || {
@@ -213,7 +219,7 @@ pub(crate) fn serve(engine: &EngineObject, table: ToolTable) -> Result<Asker, Fa
         callbacks::inside(key, || drop(table));
     })?;
     engine.threads.add(desk, thread);
-    Ok(asker)
+    Ok(())
 }
 
 /// Makes a tool of the host's. `definition_json` is `{"name","description","parameters"?,"executionMode"?,"snippet"?,

@@ -64,5 +64,8 @@ void test_reentry(void);
 void test_toolbox(void);
 void test_tools(void);
 void test_process(void);
+void test_models(void);
+void test_keys(void);
+void test_resources(void);
 
 #endif

@@ -66,11 +66,12 @@ static void layouts(void)
   if (sizeof(void *) != 8) {
     return;
   }
-  CHECK(sizeof(branchline_engine_options) == 32);
+  CHECK(sizeof(branchline_engine_options) == 40);
   AT(branchline_engine_options, worker_threads, 8);
   AT(branchline_engine_options, agent_dir, 16);
   AT(branchline_engine_options, default_model, 24);
-  CHECK(sizeof(branchline_session_options) == 168);
+  AT(branchline_engine_options, config_json, 32);
+  CHECK(sizeof(branchline_session_options) == 176);
   AT(branchline_session_options, cwd, 8);
   AT(branchline_session_options, session_dir, 16);
   AT(branchline_session_options, id, 24);
@@ -93,6 +94,7 @@ static void layouts(void)
   AT(branchline_session_options, budget_count, 144);
   AT(branchline_session_options, tool_hooks, 152);
   AT(branchline_session_options, tool_hook_count, 160);
+  AT(branchline_session_options, resources_json, 168);
   CHECK(sizeof(branchline_toolbox_options) == 16);
   AT(branchline_toolbox_options, cwd, 8);
   CHECK(sizeof(branchline_tool_callbacks) == 40);
@@ -108,6 +110,7 @@ static void layouts(void)
   CHECK(sizeof(branchline_prompt_options) == 24);
   AT(branchline_prompt_options, images_json, 8);
   AT(branchline_prompt_options, when_running, 16);
+  AT(branchline_prompt_options, literal, 20);
   CHECK(sizeof(branchline_events_options) == 16);
   AT(branchline_events_options, capacity, 8);
   CHECK(sizeof(branchline_navigate_options) == 32);

@@ -21,10 +21,8 @@ OTHER_NAMES = {
 
 LANGUAGES = ("c", "node", "python")
 
-MISSING = {
-    # What a language does not have yet. Delete the line when it has it.
-    *(("c", name) for name in ("reload_resources", "resources", "set_resources")),
-}
+MISSING = set()
+"""What a language does not have yet, as ``(language, name)``."""
 
 PROPERTIES_ALONE = {"set_name"}
 """``session.name = …`` in Python; ``aio`` has the call."""

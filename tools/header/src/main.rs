@@ -32,6 +32,10 @@ const SOURCES: &[&str] = &[
     "toolbox",
     "permissions",
     "tool_hook",
+    "models",
+    "host_models",
+    "replay",
+    "resources",
     "call",
     "boundary",
 ];

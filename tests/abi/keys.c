@@ -1,0 +1,228 @@
+/* Keys that the host hands out, over a real connection to a service on loopback: they arrive, and are told to nobody. */
+#define _POSIX_C_SOURCE 200809L
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER \
+  "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"m\",\"usage\":{}}}\n\n" \
+  "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"," \
+  "\"text\":\"Hello over the wire.\"}}\n\n" \
+  "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" \
+  "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{}}\n\n" \
+  "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+
+typedef struct {
+  int listener;
+  char head[8192]; /* of the last request */
+} service;
+
+/* Reads one request: its head stays in `head`. 0 when the connection is over. */
+static int read_request(service *self, int connection)
+{
+  size_t length = 0, body = 0, have;
+  char *end = NULL, *field;
+  char rest[65536];
+  while (end == NULL && length < sizeof self->head - 1) {
+    ssize_t got = recv(connection, self->head + length, sizeof self->head - 1 - length, 0);
+    if (got <= 0) return 0;
+    length += (size_t)got;
+    self->head[length] = '\0';
+    end = strstr(self->head, "\r\n\r\n");
+  }
+  if (end == NULL) return 0;
+  field = strstr(self->head, "content-length: ");
+  if (field) body = strtoul(field + 16, NULL, 10);
+  have = length - (size_t)(end + 4 - self->head);
+  while (have < body) {
+    ssize_t got = recv(connection, rest, sizeof rest, 0);
+    if (got <= 0) return 0;
+    have += (size_t)got;
+  }
+  *end = '\0';
+  return 1;
+}
+
+static void *serve(void *user_data)
+{
+  service *self = user_data;
+  char answer[4096];
+  int connection;
+  snprintf(answer, sizeof answer,
+           "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %zu\r\nconnection: close\r\n\r\n%s",
+           strlen(ANSWER), ANSWER);
+  while ((connection = accept(self->listener, NULL, NULL)) >= 0) {
+    if (read_request(self, connection)) {
+      ssize_t sent = send(connection, answer, strlen(answer), 0);
+      CHECK(sent == (ssize_t)strlen(answer));
+    }
+    close(connection);
+  }
+  return NULL;
+}
+
+static unsigned start(service *self)
+{
+  struct sockaddr_in address;
+  socklen_t length = sizeof address;
+  memset(self, 0, sizeof *self);
+  memset(&address, 0, sizeof address);
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  self->listener = socket(AF_INET, SOCK_STREAM, 0);
+  if (self->listener < 0 || bind(self->listener, (struct sockaddr *)&address, length) || listen(self->listener, 8) ||
+      getsockname(self->listener, (struct sockaddr *)&address, &length)) {
+    perror("listen");
+    exit(2);
+  }
+  return ntohs(address.sin_port);
+}
+
+typedef struct {
+  const char *answer; /* NULL: fail */
+  int asked, destroyed;
+} vault;
+
+static void on_key(void *user_data, branchline_request *request)
+{
+  branchline_error *error = NULL;
+  vault *self = user_data;
+  CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_KEY);
+  CHECK(strcmp(branchline_request_name(request), "mine") == 0 && *branchline_request_session_id(request) == '\0');
+  CHECK(strstr(branchline_request_arguments(request), "{\"provider\":\"mine\",\"model\":\"m\",\"baseUrl\":\"http://127.0.0.1:"));
+  self->asked++;
+  if (self->answer) {
+    CHECK(branchline_request_complete(request, "{\"token\":\"sk-wrong\"}", &error) == BRANCHLINE_STATUS_INVALID_ARGUMENT);
+    CHECK(strstr(branchline_error_message(error), "sk-wrong") == NULL);
+    branchline_error_free(error);
+    error = NULL;
+    CHECK_OK(branchline_request_complete(request, self->answer, &error));
+  } else {
+    CHECK_OK(branchline_request_fail(request, "the vault is locked", &error));
+  }
+  branchline_request_free(request);
+}
+
+static void destroyed(void *user_data)
+{
+  ((vault *)user_data)->destroyed++;
+}
+
+static void on_event(void *user_data, const branchline_event *event)
+{
+  CHECK(strstr(branchline_event_json(event), "sk-of-the-host") == NULL);
+  ++*(int *)user_data;
+}
+
+static char *contents(const char *path)
+{
+  FILE *file = fopen(path, "rb");
+  char *text = calloc(1, 1 << 20);
+  CHECK(file != NULL);
+  if (file) {
+    CHECK(fread(text, 1, (1 << 20) - 1, file) > 0);
+    fclose(file);
+  }
+  return text;
+}
+
+void test_keys(void)
+{
+  branchline_error *error = NULL;
+  branchline_engine *engine = NULL;
+  branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
+  branchline_session *session = NULL;
+  branchline_session_options session_options = BRANCHLINE_SESSION_OPTIONS_INIT;
+  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  branchline_callbacks listener = BRANCHLINE_CALLBACKS_INIT;
+  branchline_requests *requests = NULL;
+  branchline_request *request = NULL;
+  char *directory = fresh_directory();
+  char wire[512], config[1024];
+  char *leaf = NULL, *json = NULL, *path = NULL, *text;
+  vault self;
+  service service;
+  pthread_t thread;
+  int events = 0;
+  unsigned port = start(&service);
+
+  pthread_create(&thread, NULL, serve, &service);
+  snprintf(wire, sizeof wire, "%s/wire.jsonl", directory);
+  snprintf(config, sizeof config,
+           "{\"builtinModels\":false,\"environment\":false,\"record\":\"%s\",\"network\":{\"proxy\":\"direct\",\"headers\":"
+           "{\"x-from\":\"c\"}},\"models\":{\"providers\":{\"mine\":{\"baseUrl\":\"http://127.0.0.1:%u\",\"api\":"
+           "\"anthropic-messages\",\"models\":[{\"id\":\"m\"}]}}}}",
+           wire, port);
+  options.agent_dir = directory;
+  options.worker_threads = 2;
+  options.config_json = config;
+  CHECK_OK(branchline_engine_new(&options, &engine, &error));
+  memset(&self, 0, sizeof self);
+  self.answer = "\"sk-of-the-host-1\"";
+  callbacks.user_data = &self;
+  callbacks.on_call = on_key;
+  callbacks.destroy = destroyed;
+  CHECK_OK(branchline_engine_set_key_source(engine, &callbacks, &error));
+  session_options.cwd = directory;
+  session_options.model = "mine/m";
+  CHECK_OK(branchline_session_create(engine, &session_options, &session, &error));
+  listener.user_data = &events;
+  listener.on_event = on_event;
+  CHECK_OK(branchline_session_subscribe(session, &listener, NULL, &error));
+
+  prompt(session, "Hello?");
+  CHECK(self.asked == 1 && strstr(service.head, "x-api-key: sk-of-the-host-1") && strstr(service.head, "x-from: c"));
+  CHECK_OK(branchline_session_context(session, &json, &error));
+  CHECK(strstr(json, "Hello over the wire.") != NULL);
+  branchline_string_free(json);
+  self.answer = "{\"key\":\"sk-of-the-host-2\",\"bearer\":true}";
+  prompt(session, "Again?");
+  CHECK(self.asked == 2 && strstr(service.head, "authorization: Bearer sk-of-the-host-2"));
+  self.answer = NULL;
+  prompt(session, "And now?");
+  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
+  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
+  CHECK(self.asked == 3 && strstr(json, "the vault is locked") != NULL);
+  branchline_string_free(json);
+  branchline_string_free(leaf);
+
+  /* From a queue instead, and then from nowhere. */
+  CHECK_OK(branchline_requests_new(&requests, &error));
+  CHECK_OK(branchline_requests_key_source(requests, engine, &error));
+  CHECK_OK(branchline_session_prompt(session, "From a queue?", NULL, &error));
+  CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
+  CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_KEY);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_request_push(request, "\"text\"", &error));
+  CHECK_OK(branchline_request_complete(request, "\"sk-of-the-host-3\"", &error));
+  branchline_request_free(request);
+  CHECK_OK(branchline_session_wait_idle(session, LONG, &error));
+  CHECK(self.asked == 3 && strstr(service.head, "x-api-key: sk-of-the-host-3"));
+  branchline_requests_free(requests);
+  CHECK_OK(branchline_engine_set_key_source(engine, NULL, &error));
+  CHECK_OK(branchline_session_path(session, &path, &error));
+  callbacks.on_call = NULL;
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_set_key_source(engine, &callbacks, &error));
+
+  branchline_session_free(session);
+  branchline_engine_free(engine);
+  CHECK(self.destroyed == 2 && events > 20);
+  shutdown(service.listener, SHUT_RDWR);
+  close(service.listener);
+  pthread_join(thread, NULL);
+
+  /* The recording is whole when the engine is gone, and holds everything but the keys; so does the session's file. */
+  text = contents(wire);
+  CHECK(strstr(text, "message_stop") && strstr(text, "Again?") && count_of(text, "\"kind\":\"end\"") == 3);
+  CHECK(strstr(text, "sk-of-the-host") == NULL);
+  free(text);
+  text = contents(path);
+  CHECK(strstr(text, "Hello over the wire.") && !strstr(text, "sk-of-the-host"));
+  free(text);
+  branchline_string_free(path);
+  CHECK_STATUS(BRANCHLINE_STATUS_FILE_EXISTS, branchline_engine_new(&options, &engine, &error));
+  free(directory);
+}
