@@ -1,11 +1,12 @@
 //! Recording what goes over the wire, for diagnosis: one JSON object a line, in a file that only its owner can read.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use base64::Engine as _;
@@ -40,6 +41,8 @@ pub struct WireRecorder {
     sender: Mutex<Option<Sender<String>>>,
     waiting: Arc<AtomicU64>,
     lost: AtomicU64,
+    /// Exchanges without an end.
+    open: Mutex<BTreeSet<u64>>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -70,16 +73,28 @@ impl WireRecorder {
             sender: Mutex::new(Some(sender)),
             waiting,
             lost: AtomicU64::new(0),
+            open: Mutex::default(),
             writer: Mutex::new(Some(writer)),
         })
     }
 
-    /// Writes what is left and closes the file; what comes later is left out. Blocks until the disk has it.
+    /// Writes what is left, an end of what has none, and closes the file; what comes later is left out. Blocks until the
+    /// file has it.
     pub fn finish(&self) {
+        // The rest of an answer that nobody needs any more may still be on its way.
+        let mut open = self.open();
+        for exchange in std::mem::take(&mut *open) {
+            self.put(exchange, "end", json!({}));
+        }
+        drop(open);
         drop(self.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
         if let Some(writer) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = writer.join();
         }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, exchange: u64, kind: &str, fields: Value) {
@@ -141,6 +156,7 @@ impl WireObserver for WireRecorder {
         if let (Some(fields), Value::Object(body)) = (fields.as_object_mut(), bytes("body", body)) {
             fields.extend(body);
         }
+        self.open().insert(exchange);
         self.put(exchange, "request", fields);
     }
 
@@ -153,7 +169,10 @@ impl WireObserver for WireRecorder {
     }
 
     fn end(&self, exchange: u64) {
-        self.put(exchange, "end", json!({}));
+        let mut open = self.open();
+        if open.remove(&exchange) {
+            self.put(exchange, "end", json!({})); // before anybody else says that it is the end
+        }
     }
 }
 
