@@ -1,10 +1,11 @@
-"""Every operation of the core's session exists in C, Python and Node, under the same name. Only reads sources."""
+"""Every operation of the core's session and engine is in C, Python and Node, by the same name. Reads sources."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+import branchline
 from branchline import aio
 from branchline.session import Session
 
@@ -28,11 +29,42 @@ PROPERTIES_ALONE = {"set_name"}
 """``session.name = …`` in Python; ``aio`` has the call."""
 
 
-def operations():
-    """Public methods of ``branchline::Session``."""
+OF_ENGINE = {
+    # Names of an engine's operations where they are others.
+    ("c", "new"): "engine_new",
+    ("c", "add_provider"): "engine_add_host_provider",
+    ("c", "continue_recent"): "session_continue_recent",
+    ("c", "create_session"): "session_create",
+    ("c", "open_session"): "session_open",
+    ("c", "toolbox"): "toolbox_new",
+    ("node", "new"): "constructor",
+    ("node", "add_provider"): "addHostProvider",
+    ("node", "toolbox"): "Toolbox",
+    ("python", "new"): "__init__",
+    ("python", "add_provider"): "add_host_provider",
+    ("python", "shutdown"): "close",
+    ("python", "toolbox"): "Toolbox",
+}
+
+RUST_ALONE = {
+    # What is made of Rust's traits, and what has a form for other languages.
+    "add_model",  # configure_models
+    "credentials",
+    "shutdown_blocking",
+    "stream",
+}
+
+MISSING_OF_ENGINE = {
+    # Sessions import there, engines do not yet.
+    ("c", "import_session"),
+}
+
+
+def operations(of="Session", where="core/src/session/*.rs"):
+    """Public methods of a type."""
     found = set()
-    for file in (ROOT / "core/src/session").glob("*.rs"):
-        blocks = re.findall(r"^impl Session \{\n(.*?)^\}", file.read_text(), re.MULTILINE | re.DOTALL)
+    for file in ROOT.glob(where):
+        blocks = re.findall(rf"^impl {of} \{{\n(.*?)^\}}", file.read_text(), re.MULTILINE | re.DOTALL)
         found.update(
             name for block in blocks for name in re.findall(r"^    pub (?:async )?fn (\w+)", block, re.MULTILINE)
         )
@@ -65,6 +97,32 @@ def test_every_operation_of_a_session(language, there, spelling):
     assert len(names) > 40 and len(known) > 40
     absent = {name for name in names if spelling(OTHER_NAMES.get((language, name), name)) not in known}
     assert absent == {name for of, name in MISSING if of == language}
+
+
+def engine_of_c():
+    names = re.findall(r"^branchline_(\w+)", (ROOT / "ffi/symbols.txt").read_text(), re.MULTILINE)
+    return {*names, *(name.removeprefix("engine_") for name in names if name.startswith("engine_"))}
+
+
+def engine_of_node():
+    declarations = (ROOT / "bindings/node/index.d.ts").read_text()
+    body = re.search(r"declare class Engine .*?\n\}\n", declarations, re.DOTALL).group(0)
+    return {*re.findall(r"^  (\w+)(?=[(:?])", body, re.MULTILINE), *re.findall(r"declare class (\w+)", declarations)}
+
+
+def engine_of_python():
+    return {*dir(branchline.Engine), *dir(branchline)}
+
+
+@pytest.mark.parametrize(
+    ("language", "there", "spelling"),
+    [("c", engine_of_c, str), ("node", engine_of_node, camel), ("python", engine_of_python, str)],
+)
+def test_every_operation_of_an_engine(language, there, spelling):
+    names, known = operations("Engine", "core/src/engine*.rs") - RUST_ALONE, there()
+    assert len(names) > 15
+    absent = {name for name in names if OF_ENGINE.get((language, name), spelling(name)) not in known}
+    assert absent == {name for of, name in MISSING_OF_ENGINE if of == language}
 
 
 def test_the_blocking_form_lacks_only_what_is_a_property():
