@@ -1,9 +1,9 @@
 //! The output of a command in bounded memory: its end, its totals, and a file with all of it once it is long (T260–T268).
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::spill::{self, SpillFile};
 use super::truncate::{self, Limit, Limits, Truncation};
 use super::utf8_stream::Utf8Stream;
 
@@ -26,15 +26,17 @@ pub struct Accumulator {
     /// Everything so far, as long as there is no file.
     chunks: Vec<u8>,
     spill: Spill,
+    /// Most bytes of the file.
+    most_in_file: usize,
     kept: bool,
 }
 
 impl Drop for Accumulator {
     fn drop(&mut self) {
-        if let Spill::File(_, path) = &self.spill
+        if let Spill::File(file) = &self.spill
             && !self.kept
         {
-            let _ = std::fs::remove_file(path);
+            file.remove();
         }
     }
 }
@@ -42,7 +44,7 @@ impl Drop for Accumulator {
 enum Spill {
     /// Not needed yet.
     None,
-    File(File, PathBuf),
+    File(SpillFile),
     /// It could not be made or written; the reason.
     Failed(String),
 }
@@ -62,8 +64,15 @@ impl Accumulator {
             clipped: false,
             chunks: Vec::new(),
             spill: Spill::None,
+            most_in_file: spill::MOST,
             kept: false,
         }
+    }
+
+    /// Bounds the file; 1 GiB otherwise. What is longer keeps its beginning there.
+    pub fn most_in_file(mut self, bytes: usize) -> Accumulator {
+        self.most_in_file = bytes;
+        self
     }
 
     /// Adds bytes as they were written.
@@ -71,9 +80,9 @@ impl Accumulator {
         self.raw += data.len();
         match &mut self.spill {
             Spill::None => self.chunks.extend_from_slice(data),
-            Spill::File(file, path) => {
-                if let Err(error) = file.write_all(data) {
-                    let _ = std::fs::remove_file(path);
+            Spill::File(file) => {
+                if let Err(error) = file.write(data) {
+                    file.remove();
                     self.spill = Spill::Failed(error.to_string());
                 }
             }
@@ -135,8 +144,8 @@ impl Accumulator {
         if !matches!(self.spill, Spill::None) || !(self.raw > self.limits.bytes || self.is_long()) {
             return;
         }
-        self.spill = match create(self.prefix, &std::mem::take(&mut self.chunks)) {
-            Ok((file, path)) => Spill::File(file, path),
+        self.spill = match SpillFile::create(self.prefix, &std::mem::take(&mut self.chunks), self.most_in_file) {
+            Ok(file) => Spill::File(file),
             Err(error) => Spill::Failed(error.to_string()),
         };
     }
@@ -150,12 +159,17 @@ impl Accumulator {
         self.breaks + usize::from(self.line > 0)
     }
 
-    /// The file with everything, if there is one and it is complete.
+    /// The file with everything, or with the [beginning](Accumulator::is_file_cut) of it, if there is one.
     pub fn full_output(&self) -> Option<&Path> {
         match &self.spill {
-            Spill::File(_, path) => Some(path),
+            Spill::File(file) => Some(file.path()),
             _ => None,
         }
+    }
+
+    /// There was more than the file takes: it has the beginning only.
+    pub fn is_file_cut(&self) -> bool {
+        matches!(&self.spill, Spill::File(file) if file.is_cut())
     }
 
     /// Leaves the file, if there is one, to the caller.
@@ -198,16 +212,16 @@ impl Accumulator {
 
     /// All of the text up to `most` bytes, and whether that was all: of more its two ends (T268).
     pub fn full_text(&mut self, most: usize) -> (String, bool) {
-        let (file, path) = match &mut self.spill {
+        let file = match &mut self.spill {
             Spill::None => return (decode(&self.chunks), false),
-            Spill::File(file, path) => (file, path),
+            Spill::File(file) => file,
             Spill::Failed(_) => return (self.tail.clone(), self.decoded > self.tail.len()),
         };
-        match ends(file, self.raw, most) {
+        match ends(file, self.raw, most, self.tail.as_bytes()) {
             Ok((head, tail)) if self.raw > most => {
                 let head = &head[..complete(&head)];
                 let start = tail.iter().take_while(|byte| **byte & 0xc0 == 0x80).count();
-                let omitted = self.raw - most;
+                let omitted = self.raw - most / 2 - tail.len();
                 let text = format!(
                     "{}\n\n[... {omitted} bytes omitted ...]\n\n{}",
                     decode(head),
@@ -217,26 +231,24 @@ impl Accumulator {
             }
             Ok((all, _)) => (decode(&all), false),
             Err(error) => {
-                self.spill = Spill::Failed(format!("{}: {error}", path.display()));
+                self.spill = Spill::Failed(format!("{}: {error}", file.path().display()));
                 (self.tail.clone(), true)
             }
         }
     }
 }
 
-/// The first and last `most / 2` bytes, or everything in the first.
-fn ends(file: &mut File, size: usize, most: usize) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    let mut read = |from: usize, length: usize| -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        file.seek(SeekFrom::Start(from as u64))?;
-        file.read_exact(&mut bytes)?;
-        Ok(bytes)
-    };
-    if size <= most {
-        return Ok((read(0, size)?, Vec::new()));
+/// The first and last `most / 2` bytes, or everything in the first. Of the end that is not in the file there is `tail`.
+fn ends(file: &mut SpillFile, size: usize, most: usize, tail: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    if size <= most && !file.is_cut() {
+        return Ok((file.read(0, size)?, Vec::new()));
     }
     let half = most / 2;
-    Ok((read(0, half)?, read(size - (most - half), most - half)?))
+    let tail = match file.is_cut() {
+        true => tail[tail.len().saturating_sub(most - half)..].to_vec(),
+        false => file.read(size - (most - half), most - half)?,
+    };
+    Ok((file.read(0, half)?, tail))
 }
 
 /// How many bytes are left without an incomplete character at the end.
@@ -258,24 +270,32 @@ fn decode(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file that only its owner can read and nobody could have put there before (T263).
-pub(super) fn create(prefix: &str, start: &[u8]) -> io::Result<(File, PathBuf)> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let directory = std::env::temp_dir();
-    for _ in 0..16 {
-        let random = uuid::Uuid::new_v4().as_u128() as u64;
-        let path = directory.join(format!("{prefix}-{random:016x}.log"));
-        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(mut file) => {
-                if let Err(error) = file.write_all(start) {
-                    let _ = std::fs::remove_file(&path);
-                    return Err(error);
-                }
-                return Ok((file, path));
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_without_end_does_not_fill_the_disk() {
+        let mut output = Accumulator::new("branchline-test", Limits { lines: 10, bytes: 1000 }).most_in_file(5000);
+        let start: String = (0..300).map(|number| format!("line {number:04}\n")).collect();
+        output.push(start.as_bytes());
+        assert!(!output.is_file_cut());
+        for _ in 0..100 {
+            output.push(&[b'x'; 1000]);
         }
+        output.push(b"\nthe end");
+        output.finish();
+        let path = output.full_output().unwrap().to_path_buf();
+        let saved = std::fs::read_to_string(&path).unwrap();
+        assert!(output.is_file_cut());
+        assert_eq!((saved.len(), &saved[..start.len()]), (5000, &*start));
+        let (text, cut) = output.full_text(4000);
+        assert!(
+            cut && text.starts_with("line 0000\n")
+                && text.contains(" bytes omitted ...]")
+                && text.ends_with("\nthe end")
+        );
+        drop(output);
+        assert!(!path.exists());
     }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -98,6 +98,9 @@ fn notice(shown: &Truncation, all: &Accumulator) -> String {
         format!("[Showing lines {first}-{total} of {total}.")
     };
     match (all.full_output(), all.failure()) {
+        (Some(path), _) if all.is_file_cut() => {
+            text.push_str(&format!(" Too long to be saved whole; its beginning: {}", path.display()));
+        }
         (Some(path), _) => text.push_str(&format!(" Full output: {}", path.display())),
         (None, Some(reason)) => text.push_str(&format!(" The full output could not be saved: {reason}")),
         (None, None) => {}

@@ -1,18 +1,17 @@
 //! Commands that a person types (T280–T288): the same shell as `bash`, no limits of time, and output made fit to be shown.
 
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::accumulate;
 pub use super::ansi::{remove_controls, split_unfinished, strip};
 use super::bash::BashOptions;
 use super::operations::{CommandRequest, End, Operations};
+use super::spill::{self, SpillFile};
 use super::truncate::{self, MAX_BYTES};
 use super::utf8_stream::Utf8Stream;
 
@@ -87,7 +86,7 @@ struct Text {
     pieces: VecDeque<String>,
     kept: usize,
     dropped: bool,
-    file: Option<(File, PathBuf)>,
+    file: Option<SpillFile>,
     failed: bool,
 }
 
@@ -107,10 +106,10 @@ impl Text {
         if self.raw > MAX_BYTES {
             self.spill();
         }
-        if let Some((file, path)) = &mut self.file
-            && file.write_all(piece.as_bytes()).is_err()
+        if let Some(file) = &mut self.file
+            && file.write(piece.as_bytes()).is_err()
         {
-            let _ = std::fs::remove_file(path);
+            file.remove();
             (self.file, self.failed) = (None, true);
         }
         self.kept += piece.len();
@@ -127,7 +126,7 @@ impl Text {
             return;
         }
         let so_far: String = self.pieces.iter().map(String::as_str).collect();
-        match accumulate::create("pi-bash", so_far.as_bytes()) {
+        match SpillFile::create("pi-bash", so_far.as_bytes(), spill::MOST) {
             Ok(file) => self.file = Some(file),
             Err(_) => self.failed = true,
         }
@@ -147,7 +146,7 @@ impl Text {
         UserCommand {
             output: shown.content,
             truncated: shown.truncated || self.dropped,
-            full_output_path: self.file.take().map(|(_, path)| path),
+            full_output_path: self.file.take().map(|file| file.path().to_path_buf()),
             ..UserCommand::default()
         }
     }

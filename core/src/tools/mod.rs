@@ -42,6 +42,7 @@ mod quick_disk;
 pub mod read;
 mod read_text;
 mod replace_file;
+mod spill;
 mod tool;
 mod toolbox;
 pub mod truncate;
