@@ -98,7 +98,7 @@ function take(notice) {
   }
   const binding = bindings.get(notice.target)?.deref()
   if (binding) void run(notice, binding)
-  else desk.fail(notice.id, 'the function does not exist any more')
+  else fail(notice.id, 'the function does not exist any more')
 }
 
 async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute, write }) {
@@ -123,14 +123,14 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
     const result = json(value ?? null, kind === 'tool' ? 'the result of the tool' : 'the answer')
     ask(() => desk.complete(id, result))
   } catch (error) {
-    give(id, PLAIN.has(kind) ? reason(error) : failure(error))
+    fail(id, PLAIN.has(kind) ? reason(error) : failure(error))
   } finally {
     running.delete(id)
   }
 }
 
 /** Says that a request failed, whatever state its answer is in. */
-function give(id, message) {
+function fail(id, message) {
   try {
     desk.fail(id, message)
   } catch {
