@@ -154,6 +154,11 @@ impl Request {
         self.request.get(py)?.push_json(event_json).py(py)
     }
 
+    /// The same for a piece of text.
+    fn push_text(&self, py: Python<'_>, text: String) -> PyResult<()> {
+        self.request.get(py)?.push_value(&Value::String(text)).py(py)
+    }
+
     /// Whether there was room for it.
     fn progress(&self, py: Python<'_>, partial_json: &str) -> PyResult<bool> {
         let (request, value) = (self.request.get(py)?, value(py, partial_json)?);

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import signal
 import threading
 import time
 import weakref
@@ -428,6 +429,66 @@ def test_notebooks_block_their_loop(tmp_path, work):
         again.close()
     finally:
         loop.close()
+
+
+def test_what_a_blocked_loop_has_not_begun_is_begun_elsewhere(tmp_path, work):
+    async def main():
+        seen = []
+
+        async def answer(request):
+            await asyncio.sleep(0)
+            seen.append(threading.current_thread() is threading.main_thread())
+            yield "elsewhere"
+
+        async with aio.Engine(agent_dir=tmp_path / "agent") as engine:
+            engine.add_host_provider("ide", "m", answer)
+            async with await engine.create_session(work, model="ide/m", in_memory=True) as session:
+                run = session.prompt("x")
+                time.sleep(0.2)  # the request is there, and waits for this loop
+                assert seen == []
+                assert run.result().text == "elsewhere" and seen == [False]
+                assert (await session.run("y")).text == "elsewhere" and seen == [False, True]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("answer", ["async", "plain"])
+def test_ctrl_c_ends_what_answers(serve, answer):
+    begun, ended = threading.Event(), threading.Event()
+
+    async def waiting(request):
+        try:
+            yield "half"
+            begun.set()
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    def endless(request):
+        try:
+            while True:
+                yield "again "
+                begun.set()
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    session = serve(waiting if answer == "async" else endless)
+    main = threading.main_thread().ident
+
+    def press():
+        assert begun.wait(GUARD)
+        time.sleep(0.05)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run("x")
+    thread.join()
+    assert ended.wait(GUARD)
+    session.wait_idle(GUARD)
+    assert session.tree[session.leaf].message["stopReason"] == "aborted"
 
 
 START = """

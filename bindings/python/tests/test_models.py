@@ -287,3 +287,17 @@ def test_a_recording_is_a_new_file(make, work, service, tmp_path):
     assert path.stat().st_mode & 0o077 == 0
     with pytest.raises(errors.FileExistsError):
         make(record=path)
+
+
+def test_a_recording_is_whole_when_the_interpreter_ends(python, service, tmp_path):
+    program = f"""
+import branchline as bl
+engine = bl.Engine(models={service.models()!r}, keys={{"acme": {SECRET!r}}}, record="wire.jsonl", proxy="direct")
+session = engine.create_session(".", model="acme/m", in_memory=True)
+assert session.run("What is it?").text == "Hello"
+"""
+    done = python(program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    lines = [json.loads(line) for line in (tmp_path / "wire.jsonl").read_text().splitlines()]
+    assert [lines[0]["kind"], lines[-1]["kind"]] == ["request", "end"]
+    assert SECRET not in (tmp_path / "wire.jsonl").read_text()

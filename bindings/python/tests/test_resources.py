@@ -137,7 +137,8 @@ def test_a_fork_knows_what_its_original_knew(engine, project):
     assert session.clone().resources.skills == session.resources.skills
     path = session.path
     session.close()
-    assert engine.open_session(path).resources.skills == []
+    with engine.open_session(path) as again:
+        assert again.resources.skills == []
     with engine.open_session(path, resources={"skills": ["tools/skills"]}) as again:
         assert again.resources.skills[0].name == "release"
 

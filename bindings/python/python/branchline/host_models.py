@@ -88,7 +88,7 @@ class _Writing:
         """Writes a piece and says whether the answer is over. Raises when nobody waits any more."""
         if isinstance(piece, str):
             if piece:
-                self.request.push(json_text({"type": "text_delta", "delta": piece}))
+                self.request.push_text(piece)
         elif isinstance(piece, Mapping):
             self.request.push(json_text(dict(piece)))
             self.over = piece.get("type") in ("done", "error")
