@@ -723,6 +723,19 @@ branchline_status branchline_session_continue_recent(branchline_engine *engine,
                                                      branchline_session **out_session,
                                                      branchline_error **error);
 
+/// Copies a session file into the session directory of `options`, under its own name or, when that is taken, with "-1",
+/// "-2" and so on before the extension, and opens the copy. A file that is there already is opened itself. `options` may be
+/// NULL. See branchline_session_import_session for the same in place of a session.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: as branchline_session_open; INVALID_ARGUMENT also for options that write no file.
+branchline_status branchline_session_import(branchline_engine *engine,
+                                            const char *path,
+                                            const branchline_session_options *options,
+                                            branchline_session **out_session,
+                                            branchline_error **error);
+
 /// The session's id.
 ///
 /// Ownership: borrows `session`; `out_id` is yours: free it with branchline_string_free.

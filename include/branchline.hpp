@@ -747,12 +747,11 @@ public:
     return make(options, branchline_session_continue_recent);
   }
   Session open_session(const std::string &path, const SessionOptions &options = SessionOptions()) {
-    detail::Call call;
-    branchline_session *out = nullptr;
-    options.with([&](const branchline_session_options *c) {
-      call.check(branchline_session_open(get(), path.c_str(), c, &out, call.out()));
-    });
-    return Session(out);
+    return make(path, options, branchline_session_open);
+  }
+  /// Copies a file into the session directory of the options, and opens the copy.
+  Session import_session(const std::string &path, const SessionOptions &options = SessionOptions()) {
+    return make(path, options, branchline_session_import);
   }
   /// JSON; an empty `cwd` lists the sessions of all directories.
   std::string list_sessions(const std::string &cwd = std::string()) {
@@ -785,6 +784,15 @@ private:
     detail::Call call;
     branchline_session *out = nullptr;
     options.with([&](const branchline_session_options *c) { call.check(how(get(), c, &out, call.out())); });
+    return Session(out);
+  }
+  Session make(const std::string &path, const SessionOptions &options,
+               branchline_status (*how)(branchline_engine *, const char *, const branchline_session_options *,
+                                        branchline_session **, branchline_error **)) {
+    detail::Call call;
+    branchline_session *out = nullptr;
+    options.with(
+        [&](const branchline_session_options *c) { call.check(how(get(), path.c_str(), c, &out, call.out())); });
     return Session(out);
   }
 

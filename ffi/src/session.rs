@@ -152,6 +152,31 @@ pub unsafe extern "C" fn branchline_session_continue_recent(
     })
 }
 
+/// Copies a session file into the session directory of `options`, under its own name or, when that is taken, with "-1",
+/// "-2" and so on before the extension, and opens the copy. A file that is there already is opened itself. `options` may be
+/// NULL. See branchline_session_import_session for the same in place of a session.
+///
+/// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
+/// Threads: any, also from inside callbacks. Blocks while files are read.
+/// Errors: as branchline_session_open; INVALID_ARGUMENT also for options that write no file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_session_import(
+    engine: *mut branchline_engine,
+    path: *const c_char,
+    options: *const branchline_session_options,
+    out_session: *mut *mut branchline_session,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        output::required(out_session, "out_session")?;
+        let engine = handle::get::<EngineObject>(engine)?;
+        let path = input::optional_path(path).ok_or_else(|| invalid("path is NULL"))?;
+        let session = block_on(engine.core.import_session(path, options::session(options, ".")?))?;
+        output::handle(out_session, SessionObject::new(session, engine.threads.clone())?);
+        Ok(())
+    })
+}
+
 /// One string of a session.
 unsafe fn ask<T: Into<Vec<u8>>>(
     session: *const branchline_session,

@@ -62,6 +62,18 @@ static void life(branchline_engine *engine)
   CHECK(strstr(text, "Hello from the script.") != NULL);
   branchline_string_free(text);
 
+  /* A copy in another directory, which is opened in the place of what it was made of. */
+  options.cwd = directory;
+  options.session_dir = directory;
+  options.in_memory = 0;
+  CHECK_OK(branchline_session_import(engine, path, &options, &session, &error));
+  CHECK_OK(branchline_session_path(session, &text, &error));
+  CHECK(strncmp(text, directory, strlen(directory)) == 0 && strcmp(text, path) != 0);
+  branchline_string_free(text);
+  branchline_session_free(session);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_import(engine, NULL, &options, &session, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_SESSION_FILE, branchline_session_import(engine, "/no/such", &options, &session, &error));
+
   /* In memory there is no path, and an empty session has no leaf worth a name. */
   session = new_session(engine, NULL);
   text = (char *)1;
