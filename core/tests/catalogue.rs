@@ -90,6 +90,37 @@ fn p90_finding_by_text() {
     assert_eq!(found("anthropic/claude-fable-5").0, "anthropic/claude-fable-5");
 }
 
+/// P90: several providers may have the best part; levels behind one another; a part of a router's id.
+#[test]
+fn p90_parts() {
+    let engine = engine(options().catalogue(CatalogueOptions::default().builtin(false)));
+    let add = |provider: &str, id: &str, name: &str| {
+        let mut model = Model::new(provider, id, "openai-completions");
+        model.name = name.to_owned();
+        model.base_url = "https://service.example/v1".to_owned();
+        engine.add_model(model).unwrap();
+    };
+    let use_key = |provider: &str| engine.set_key(provider, Some(branchline::providers::Key::new("k")));
+    add("a", "fast-1", "Fast");
+    add("b", "fast-1", "Fast");
+    add("b", "Zig", "Zag");
+    add("router", "c/other", "Other");
+    add("c", "main", "Main");
+    let error = engine.find_model("fast").unwrap_err();
+    assert!(error.message().contains("a/fast-1 or b/fast-1"), "{error}");
+    let found = |text: &str| {
+        let choice = engine.find_model(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        (choice.model.full_name(), choice.thinking_level.unwrap_or_default())
+    };
+    use_key("a");
+    assert_eq!(found("fast"), ("a/fast-1".to_owned(), String::new()), "the one that can be used");
+    use_key("b");
+    assert_eq!(engine.find_model("fast").unwrap_err().code(), ErrorCode::UnknownModel);
+    assert_eq!(found("b/fast:high:low"), ("b/fast-1".to_owned(), "low".to_owned()), "the last level counts");
+    assert_eq!(found("za"), ("b/Zig".to_owned(), String::new()), "by its name");
+    assert_eq!(found("c/oth:off"), ("router/c/other".to_owned(), "off".to_owned()));
+}
+
 /// Unknown names say what is near; names of what is not supported say so.
 #[test]
 fn unknown_models_name_what_is_near() {

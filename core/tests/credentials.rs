@@ -141,6 +141,24 @@ fn p34_variables_and_commands() {
     assert_eq!((seen(&groq).as_deref(), seen(&groq).as_deref()), (Some("2"), Some("3")), "run each time");
 }
 
+/// P34: braces around something that is no name stand for themselves, with everything in them.
+#[test]
+fn p34_braces() {
+    use branchline::providers::credentials::{Environment, config_value};
+    let environment = Environment::fixed([("A", "1")]);
+    let value = |text: &str| config_value(text, &environment, false);
+    for (text, wanted) in [
+        ("${${A}", "${${A}"),
+        ("${A-b}$A", "${A-b}1"),
+        ("${x$$}", "${x$$}"),
+        ("${$MISSING}", "${$MISSING}"),
+        ("${$A", "${1"),
+        ("${}${A}", "${}1"),
+    ] {
+        assert_eq!(value(text).as_deref(), Ok(wanted), "{text}");
+    }
+}
+
 /// P24, P35: headers of configuration are resolved for each request, later ones win, and are not part of the model.
 #[test]
 fn p24_headers() {

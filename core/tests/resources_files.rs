@@ -104,7 +104,38 @@ fn p722_descriptions_of_several_lines() {
     put(root.join("a/SKILL.md"), "---\nname: a\ndescription: >\n  one\n  two\n---\n");
     put(root.join("b/SKILL.md"), "---\nname: b\ndescription: [x]\n---\n");
     let (found, diagnostics) = skills::load(&[SkillSource::new(&root)]);
-    assert_eq!((found.len(), found[0].description.as_str(), diagnostics.len()), (1, "one two", 1));
+    assert_eq!((found.len(), found[0].description.as_str(), diagnostics.len()), (1, "one two\n", 1));
+}
+
+/// P720: below the root of a search a pattern means its own directory; case does not count.
+#[test]
+fn p720_patterns_are_relative_to_their_directory() {
+    let (_dir, root) = temp();
+    put(root.join("a/.gitignore"), "SKILL.md\n# x\ndeep/\n");
+    put(root.join("a/x/SKILL.md"), &skill("x"));
+    put(root.join("a/x/deep/y/SKILL.md"), &skill("not reached"));
+    put(root.join("a/deep/SKILL.md"), &skill("left out"));
+    put(root.join("b/SKILL.md"), &skill("left out"));
+    put(root.join(".ignore"), "B\n!c\n");
+    put(root.join("c/SKILL.md"), &skill("c"));
+    let (found, _) = skills::load(&[SkillSource::new(&root)]);
+    assert_eq!(found.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["x", "c"]);
+}
+
+/// P722, P723: only texts are names and descriptions; what is wrong with the name of a skill that is not loaded is told, too.
+#[test]
+fn p723_names_and_descriptions_are_texts() {
+    let (_dir, root) = temp();
+    put(root.join("number/SKILL.md"), "---\nname: 7\ndescription: d\n---\n");
+    put(root.join("empty/SKILL.md"), "---\nname: ''\ndescription: ' lead'\n---\n");
+    put(root.join("Both/SKILL.md"), "---\ndescription: 5\n---\n");
+    put(root.join("yes/SKILL.md"), "---\ndescription: d\ndisable-model-invocation: yes\n---\n");
+    put(root.join("loose.md"), "---\ndescription: true\n---\n");
+    let (found, diagnostics) = skills::load(&[SkillSource::new(&root)]);
+    let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.description.as_str())).collect();
+    assert_eq!(found, [("empty", " lead"), ("number", "d"), ("yes", "d")]);
+    let both: Vec<_> = diagnostics.iter().map(|it| it.path == root.join("Both/SKILL.md")).collect();
+    assert_eq!(both, [true, true], "no description, and a name with a capital: {diagnostics:?}");
 }
 
 /// P721, P750: nothing is discovered unless asked; the project's counts before the user's, and what the host names first.
@@ -225,6 +256,31 @@ fn p750_descriptions() {
     let second = &found.prompt_templates[1];
     assert_eq!((second.argument_hint.as_deref(), second.content.as_str()), (Some("<file>"), "Body"));
     assert_eq!(found.diagnostics.len(), 1);
+}
+
+/// P750: only texts describe, sixty characters as JavaScript counts them.
+#[test]
+fn p750_odd_descriptions() {
+    let template = |text: &str| branchline::resources::templates::PromptTemplate::new("x", text).unwrap();
+    let odd = template("---\ndescription: 5\nargument-hint: [file]\n---\n\u{a0}\nBody");
+    assert_eq!((odd.description.as_str(), odd.argument_hint), ("Body", None));
+    assert_eq!(template(&"😀".repeat(40)).description, "😀".repeat(30) + "...");
+    assert_eq!(template(&"x".repeat(60)).description, "x".repeat(60));
+    assert_eq!(template("---\ndescription: |\n  one\n  two\n---\nB").description, "one\ntwo\n");
+}
+
+/// P751, P752: blank is what JavaScript has for it.
+#[test]
+fn p752_blanks() {
+    assert_eq!(
+        split_arguments("a\u{a0}b\u{feff}\u{3000}c\u{2028}d\u{85}e\u{200b}"),
+        ["a", "b", "c", "d\u{85}e\u{200b}"]
+    );
+    assert_eq!(split_arguments("\"a\u{feff}b\"c\u{feff}"), ["a\u{feff}bc"]);
+    let fix = branchline::resources::templates::PromptTemplate::new("fix", "[$1|$@]").unwrap();
+    let expand = |text: &str| branchline::resources::templates::expand(text, std::slice::from_ref(&fix)).into_owned();
+    assert_eq!(expand("/fix\u{feff}a"), "[a|a]");
+    assert_eq!(expand("/fix\u{85}a"), "/fix\u{85}a");
 }
 
 /// P752, P753: hostile texts cost what they are long.

@@ -47,19 +47,25 @@ fn named<'a>(models: &'a [Arc<Model>], name: &str) -> Option<&'a Arc<Model>> {
 /// whole text means nothing (P90).
 pub(crate) fn choose(models: &[Arc<Model>], text: &str, usable: impl Fn(&Model) -> bool) -> Result<ModelChoice> {
     let text = text.trim();
-    let whole = |text: &str| -> Result<Option<Arc<Model>>> {
-        Ok(exact(models, text, &usable)?.or_else(|| partial(models, text, &usable)))
-    };
-    if let Some(model) = whole(text)? {
-        return Ok(ModelChoice { model, thinking_level: None });
+    let (mut rest, mut thinking_level) = (text, None);
+    loop {
+        let found = match exact(models, rest, &usable)? {
+            None => partial(models, rest, &usable)?,
+            found => found,
+        };
+        if let Some(model) = found {
+            return Ok(ModelChoice { model, thinking_level });
+        }
+        // Of several levels the last one counts.
+        let Some((before, level)) = split_level(rest) else { return Err(unknown(models, text)) };
+        thinking_level.get_or_insert_with(|| level.to_owned());
+        rest = before;
     }
-    if let Some((rest, level)) = text.rsplit_once(':')
-        && LEVELS.contains(&level)
-        && let Some(model) = whole(rest)?
-    {
-        return Ok(ModelChoice { model, thinking_level: Some(level.to_owned()) });
-    }
-    Err(unknown(models, text))
+}
+
+/// A text and the thinking level behind it.
+fn split_level(text: &str) -> Option<(&str, &str)> {
+    text.rsplit_once(':').filter(|(_, level)| LEVELS.contains(level))
 }
 
 fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
@@ -73,14 +79,19 @@ fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) ->
             _ => named.clone(),
         }));
     }
-    match raw.as_slice() {
+    one_of(&raw, usable)
+}
+
+/// The only model of those with one id, or the only one that can be used.
+fn one_of(models: &[&Arc<Model>], usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
+    match models {
         [] => Ok(None),
-        [model] => Ok(Some((*model).clone())),
-        _ => match raw.iter().filter(|model| usable(model)).collect::<Vec<_>>().as_slice() {
-            [model] => Ok(Some((**model).clone())),
+        [model] => Ok(Some(Arc::clone(model))),
+        [first, ..] => match models.iter().filter(|model| usable(model)).collect::<Vec<_>>().as_slice() {
+            [model] => Ok(Some(Arc::clone(model))),
             _ => {
-                let names: Vec<String> = raw.iter().map(|model| model.full_name()).collect();
-                let text = format!("several providers have a model {name:?}; write {}", names.join(" or "));
+                let names: Vec<String> = models.iter().map(|model| model.full_name()).collect();
+                let text = format!("several providers have a model {:?}; write {}", first.id, names.join(" or "));
                 Err(Error::new(ErrorCode::UnknownModel, text))
             }
         },
@@ -91,23 +102,36 @@ fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-/// The best model whose id or name holds the text: names without a date before dated ones, usable ones before others, and
-/// of those the lexically last.
-fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Option<Arc<Model>> {
+/// The best model whose id or name holds the text: usable ones before others, ids without a date before dated ones, and of
+/// those the lexically last.
+fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
     if text.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let (provider, text) = match text.split_once('/') {
-        Some((provider, rest)) if models.iter().any(|model| same(&model.provider, provider)) => (Some(provider), rest),
-        _ => (None, text),
+    let of_provider = text.split_once('/').filter(|(_, rest)| !rest.is_empty());
+    let mut found = match of_provider {
+        Some((provider, rest)) => holding(models.iter().filter(|model| same(&model.provider, provider)), rest),
+        None => Vec::new(),
     };
+    // The text may be a part of a router's id as well.
+    if found.is_empty() {
+        found = holding(models.iter(), text);
+    }
+    if found.iter().any(|model| usable(model)) {
+        found.retain(|model| usable(model));
+    }
+    let Some(best) = found.iter().max_by_key(|model| (!is_dated(&model.id), model.id.to_lowercase())) else {
+        return Ok(None);
+    };
+    one_of(&found.iter().copied().filter(|model| same(&model.id, &best.id)).collect::<Vec<_>>(), usable)
+}
+
+/// The models whose id or name holds a text.
+fn holding<'a>(models: impl Iterator<Item = &'a Arc<Model>>, text: &str) -> Vec<&'a Arc<Model>> {
     let text = text.to_lowercase();
-    let holds = |model: &&Arc<Model>| {
-        provider.is_none_or(|provider| same(&model.provider, provider))
-            && (model.id.to_lowercase().contains(&text) || model.name.to_lowercase().contains(&text))
-    };
-    let found = models.iter().filter(holds);
-    found.max_by_key(|model| (usable(model), !is_dated(&model.id), model.id.clone())).cloned()
+    let holds =
+        |model: &&Arc<Model>| model.id.to_lowercase().contains(&text) || model.name.to_lowercase().contains(&text);
+    models.filter(holds).collect()
 }
 
 /// Whether an id ends with a date, `-YYYYMMDD`.

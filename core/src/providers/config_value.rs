@@ -123,7 +123,11 @@ fn fill(text: &str, environment: &Environment) -> Result<String, Unresolved> {
             continue;
         }
         let Some((name, after)) = variable(rest) else {
+            // Braces around something else stand for themselves, with all that is in them.
+            let braces = rest.starts_with('{').then(|| rest.find('}')).flatten().map_or(0, |end| end + 1);
             out.push('$');
+            out.push_str(&rest[..braces]);
+            rest = &rest[braces..];
             continue;
         };
         match environment.get(name) {

@@ -3,12 +3,15 @@
 use serde_json::Value;
 
 use crate::message::JsonObject;
+use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// A markdown text taken apart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Document {
     /// The fields of the frontmatter; empty without one.
     pub fields: JsonObject,
+    /// The frontmatter when it is no mapping of fields but a list or a single value; else `null`.
+    pub other: Value,
     /// The text behind it, trimmed; without frontmatter the whole text with its line ends made LF.
     pub body: String,
 }
@@ -18,15 +21,6 @@ impl Document {
     pub fn text(&self, name: &str) -> Option<&str> {
         self.fields.get(name).and_then(Value::as_str)
     }
-
-    /// A field that is a number, a boolean or a string, as text: `name: 12` is a name, too.
-    pub fn scalar(&self, name: &str) -> Option<String> {
-        match self.fields.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
-            _ => None,
-        }
-    }
 }
 
 /// Takes a text apart.
@@ -34,8 +28,9 @@ impl Document {
 /// Errors: what is wrong with the YAML, in one line.
 pub fn parse(text: &str) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
-    let Some((yaml, body)) = split(&text) else { return Ok(Document { fields: JsonObject::new(), body: text }) };
-    Ok(Document { fields: fields(yaml)?, body: body.trim().to_owned() })
+    let Some((yaml, body)) = split(&text) else { return Ok(Document { body: text, ..Document::default() }) };
+    let (fields, other) = read(yaml)?;
+    Ok(Document { fields, other, body: body.trim_matches(is_blank).to_owned() })
 }
 
 /// The YAML and what follows it. The YAML starts behind the fourth character, whatever that is.
@@ -46,15 +41,19 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((rest.get(start..end).unwrap_or_default(), &rest[end + "\n---".len()..]))
 }
 
-fn fields(yaml: &str) -> Result<JsonObject, String> {
-    if yaml.trim().is_empty() {
-        return Ok(JsonObject::new());
+fn read(yaml: &str) -> Result<(JsonObject, Value), String> {
+    if yaml.trim_matches(is_blank).is_empty() {
+        return Ok((JsonObject::new(), Value::Null));
     }
     // YAML 1.2: `y` and `off` are texts. The parser's own budget bounds depth, aliases and size.
-    let options = serde_saphyr::options! { with_snippet: false, strict_booleans: true };
+    let options = serde_saphyr::options! {
+        with_snippet: false, strict_booleans: true, underscored_numbers_as_strings: true,
+        merge_keys: serde_saphyr::options::MergeKeyPolicy::AsOrdinary,
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
+    };
     match serde_saphyr::from_str_with_options::<Value>(yaml, options) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Ok(JsonObject::new()),
+        Ok(Value::Object(fields)) => Ok((fields, Value::Null)),
+        Ok(other) => Ok((JsonObject::new(), other)),
         Err(error) => Err(error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
@@ -71,8 +70,18 @@ mod tests {
             parse("---\n# only a comment\n---\nB").unwrap(),
             Document { body: "B".into(), ..Default::default() }
         );
-        assert_eq!(parse("---\n- a\n- b\n---\nB").unwrap().fields.len(), 0);
-        assert_eq!(parse("---\nname: 12\n---\n").unwrap().scalar("name").as_deref(), Some("12"));
+        let list = parse("---\n- a\n- b\n---\nB").unwrap();
+        assert_eq!((list.fields.len(), list.other), (0, serde_json::json!(["a", "b"])));
+        assert_eq!(parse("---\nname: 12\n---\n").unwrap().text("name"), None, "a name is a text");
+    }
+
+    /// P722: scalars are YAML 1.2's, and blank is what JavaScript trims.
+    #[test]
+    fn p722_scalars_and_blanks() {
+        let text = "---\na: y\nb: 1_000\nc: 1e3\nd: .inf\ne: 0o17\n<<: {f: 1}\n---\n\u{feff} \u{85}B\u{a0}";
+        let document = parse(text).unwrap();
+        let wanted = serde_json::json!({"a": "y", "b": "1_000", "c": 1000.0, "d": null, "e": 15, "<<": {"f": 1}});
+        assert_eq!((Value::Object(document.fields), document.body.as_str()), (wanted, "\u{85}B"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Searching directories for files that may be skills (P720).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::diagnostic::ResourceDiagnostic;
 use super::skills::{PlainFiles, SkillSource};
+use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// Files whose patterns leave paths out, the last one counting most.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
@@ -85,7 +87,7 @@ impl Scan {
         let Ok(entries) = std::fs::read_dir(dir) else { return };
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         names.sort();
-        let level = level(dir, &names, above);
+        let level = level(dir, &names, above, depth == 0);
         let declared = dir.join("SKILL.md");
         if declared.is_file() && !is_ignored(&level, &declared, false) {
             self.candidates.push(Candidate::new(declared));
@@ -114,20 +116,33 @@ fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-fn level(dir: &Path, names: &[std::ffi::OsString], above: &Option<Arc<Level>>) -> Option<Arc<Level>> {
+fn level(dir: &Path, names: &[std::ffi::OsString], above: &Option<Arc<Level>>, root: bool) -> Option<Arc<Level>> {
     let files: Vec<&str> = IGNORE_FILES.into_iter().filter(|file| names.iter().any(|name| name == file)).collect();
     if files.is_empty() {
         return above.clone();
     }
     let mut builder = GitignoreBuilder::new(dir);
+    let _ = builder.case_insensitive(true); // as pi has it; fails for no pattern, since there is none yet
     for file in files {
         let Ok(read) = super::read::text(&dir.join(file), 256 * 1024) else { continue };
         for line in read.text.lines() {
-            let _ = builder.add_line(None, line); // a pattern that is none counts for nothing
+            let line = if root { line.into() } else { anchored(line) };
+            let _ = builder.add_line(None, &line); // a pattern that is none counts for nothing
         }
     }
     let Ok(patterns) = builder.build() else { return above.clone() };
     Some(Arc::new(Level { above: above.clone(), patterns }))
+}
+
+/// A pattern that means a path of its own directory. Below the root of the search every pattern does, also one without a
+/// slash, which git would apply at any depth (P720: patterns are relative to their directory).
+fn anchored(line: &str) -> Cow<'_, str> {
+    let (not, pattern) = line.strip_prefix('!').map_or(("", line), |rest| ("!", rest));
+    let bare = !pattern.trim_end_matches(is_blank).trim_end_matches('/').contains('/');
+    match bare && !pattern.starts_with('#') && !pattern.trim_matches(is_blank).is_empty() {
+        true => format!("{not}/{pattern}").into(),
+        false => line.into(),
+    }
 }
 
 fn is_ignored(level: &Option<Arc<Level>>, path: &Path, is_dir: bool) -> bool {

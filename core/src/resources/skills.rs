@@ -9,6 +9,8 @@ use super::diagnostic::ResourceDiagnostic;
 use super::frontmatter;
 use super::read;
 use super::skill_scan::{self, Candidate};
+use crate::json::utf16_len;
+use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// Most bytes of a skill's file that are read.
 pub(super) const FILE_LIMIT: usize = 1024 * 1024;
@@ -112,15 +114,17 @@ impl Found {
                 return;
             }
         };
-        let description = document.scalar("description").unwrap_or_default().trim().to_owned();
-        if description.is_empty() {
+        let folder = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let name = document.text("name").filter(|name| !name.is_empty()).map_or_else(folder, str::to_owned);
+        let description = document.text("description").unwrap_or_default().to_owned();
+        if description.trim_matches(is_blank).is_empty() {
             if candidate.declared {
                 warn("the skill is not loaded: its frontmatter has no description".to_owned());
+                // Both are put right in one go.
+                problems(&name, "").into_iter().for_each(warn);
             }
             return;
         }
-        let folder = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-        let name = document.scalar("name").filter(|name| !name.is_empty()).unwrap_or_else(folder);
         problems(&name, &description).into_iter().for_each(&mut warn);
         if let Some(winner) = self.names.get(&name) {
             let winner = &self.skills[*winner].path;
@@ -136,10 +140,10 @@ impl Found {
 /// What the format asks of names and descriptions (P723).
 fn problems(name: &str, description: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    if description.chars().count() > DESCRIPTION_LIMIT {
+    if utf16_len(description) > DESCRIPTION_LIMIT {
         problems.push(format!("the skill's description has more than {DESCRIPTION_LIMIT} characters"));
     }
-    if name.chars().count() > NAME_LIMIT {
+    if utf16_len(name) > NAME_LIMIT {
         problems.push(format!("the skill's name has more than {NAME_LIMIT} characters"));
     }
     if !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
@@ -157,9 +161,9 @@ fn problems(name: &str, description: &str) -> Vec<String> {
 /// The skill a text calls with `/skill:NAME`, and what stands behind the name (P726).
 pub fn called<'a>(text: &'a str, skills: &'a [Skill]) -> Option<(&'a Skill, &'a str)> {
     let rest = text.strip_prefix("/skill:")?;
-    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (name, arguments) = rest.split_once(is_blank).unwrap_or((rest, ""));
     let skill = skills.iter().find(|skill| skill.name == name)?;
-    Some((skill, arguments.trim()))
+    Some((skill, arguments.trim_matches(is_blank)))
 }
 
 /// What a call of a skill becomes: its text with a note where its files are, then the arguments (P726). Reads its file.
@@ -173,7 +177,7 @@ pub fn expand(skill: &Skill, arguments: &str) -> Result<String, String> {
         skill.name,
         skill.path.display(),
         skill.directory().display(),
-        body.trim()
+        body.trim_matches(is_blank)
     );
     if !arguments.is_empty() {
         text.push_str("\n\n");

@@ -151,7 +151,7 @@ fn skills(resources: &Resources) -> String {
     for skill in visible {
         lines.push("<skill>".to_owned());
         lines.push(format!("<name>{}</name>", escaped(&skill.name)));
-        lines.push(format!("<description>{}</description>", escaped(&skill.description)));
+        lines.push(format!("<description>{}</description>", escaped(skill.description.trim())));
         lines.push(format!("<location>{}</location>", escaped(&skill.path.display().to_string())));
         lines.push("</skill>".to_owned());
     }

@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use super::diagnostic::ResourceDiagnostic;
 use super::{frontmatter, read};
+use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// Most bytes of a template's file that are read.
 const FILE_LIMIT: usize = 1024 * 1024;
-/// Characters of a description that is taken from the text.
+/// Characters of a description that is taken from the text, in UTF-16.
 const DESCRIPTION_LENGTH: usize = 60;
 
 /// One template.
@@ -38,11 +39,11 @@ impl PromptTemplate {
     /// Errors: what is wrong with the frontmatter.
     pub fn new(name: impl Into<String>, text: &str) -> Result<PromptTemplate, String> {
         let document = frontmatter::parse(text)?;
-        let description = document.scalar("description").filter(|text| !text.trim().is_empty());
+        let description = document.text("description").filter(|text| !text.trim_matches(is_blank).is_empty());
         Ok(PromptTemplate {
             name: name.into(),
-            description: description.unwrap_or_else(|| first_line(&document.body)),
-            argument_hint: document.scalar("argument-hint"),
+            description: description.map_or_else(|| first_line(&document.body), str::to_owned),
+            argument_hint: document.text("argument-hint").filter(|hint| !hint.is_empty()).map(str::to_owned),
             content: document.body,
             path: None,
         })
@@ -51,11 +52,13 @@ impl PromptTemplate {
 
 /// The first line with something in it, shortened (P750).
 fn first_line(body: &str) -> String {
-    let line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    match line.char_indices().nth(DESCRIPTION_LENGTH) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.to_owned(),
-    }
+    let line = body.lines().find(|line| !line.trim_matches(is_blank).is_empty()).unwrap_or_default();
+    let mut length = 0;
+    let beyond = line.char_indices().find(|(_, c)| {
+        length += c.len_utf16();
+        length > DESCRIPTION_LENGTH
+    });
+    beyond.map_or_else(|| line.to_owned(), |(end, _)| format!("{}...", &line[..end]))
 }
 
 /// A place where templates are.
@@ -121,7 +124,7 @@ fn files(path: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// A text as it is sent: with the template it calls, or itself (P751).
 pub fn expand<'a>(text: &'a str, templates: &[PromptTemplate]) -> Cow<'a, str> {
     let Some(rest) = text.strip_prefix('/') else { return text.into() };
-    let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let (name, arguments) = rest.split_once(is_blank).unwrap_or((rest, ""));
     match templates.iter().find(|template| template.name == name) {
         Some(template) => substitute(&template.content, &split_arguments(arguments)).into(),
         None => text.into(),
@@ -131,7 +134,7 @@ pub fn expand<'a>(text: &'a str, templates: &[PromptTemplate]) -> Cow<'a, str> {
 /// Splits arguments at blanks; a quote at the start of one holds it together (P752).
 pub fn split_arguments(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
-    let mut rest = text.trim_start();
+    let mut rest = text.trim_start_matches(is_blank);
     while !rest.is_empty() {
         let mut argument = String::new();
         let quoted = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
@@ -139,10 +142,10 @@ pub fn split_arguments(text: &str) -> Vec<String> {
             argument = inside;
             rest = after;
         }
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let end = rest.find(is_blank).unwrap_or(rest.len());
         argument.push_str(&rest[..end]);
         arguments.push(argument);
-        rest = rest[end..].trim_start();
+        rest = rest[end..].trim_start_matches(is_blank);
     }
     arguments
 }

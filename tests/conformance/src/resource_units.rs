@@ -64,11 +64,32 @@ fn check(id: &str, items: &[Value]) -> Vec<Mismatch> {
     for (at, item) in items.iter().enumerate() {
         let wanted = if item["error"].is_string() { json!("an error") } else { item["out"].clone() };
         let got = perform(id, item);
-        if got != wanted {
+        let (wanted, got) = (in_order(wanted), in_order(got));
+        if !equal(&wanted, &got) {
             mismatches.push(problem(&format!("[{at}] {}", item["in"]), &wanted.to_string(), got.to_string()));
         }
     }
     mismatches
+}
+
+/// Diagnostics in the order of files: in which order they are told is nobody's business.
+fn in_order(mut value: Value) -> Value {
+    if let Some(list) = value.get_mut("diagnostics").and_then(Value::as_array_mut) {
+        list.sort_by_key(|diagnostic| (diagnostic["file"].to_string(), diagnostic["type"].to_string()));
+    }
+    value
+}
+
+/// Equal, numbers by value.
+fn equal(wanted: &Value, got: &Value) -> bool {
+    match (wanted, got) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
 }
 
 fn perform(id: &str, item: &Value) -> Value {
@@ -82,7 +103,10 @@ fn perform(id: &str, item: &Value) -> Value {
             json!(templates::expand(text, &[template]))
         }
         "frontmatter" => match frontmatter::parse(text) {
-            Ok(document) => json!({"frontmatter": document.fields, "body": document.body}),
+            Ok(document) => {
+                let whole = if document.other.is_null() { json!(document.fields) } else { document.other };
+                json!({"frontmatter": whole, "body": document.body})
+            }
             Err(_) => json!("an error"),
         },
         "config-values" => {
@@ -174,7 +198,9 @@ fn found_skills(item: &Value) -> Value {
         put(&root.join(path), text.as_str().unwrap_or_default());
     }
     for (path, target) in item["symlinks"].as_object().into_iter().flatten() {
-        std::os::unix::fs::symlink(target.as_str().unwrap_or_default(), root.join(path)).expect("a link");
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::os::unix::fs::symlink(target.as_str().unwrap_or_default(), path).expect("a link");
     }
     let sources: Vec<SkillSource> = [root.clone(), root.join("missing")].into_iter().map(SkillSource::new).collect();
     let (skills, diagnostics) = skills::load(&sources);
