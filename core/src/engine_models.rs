@@ -128,7 +128,7 @@ impl EngineShared {
         known.then(|| Arc::new(RemoteProvider::new(name.to_owned(), self.remote.clone())) as Arc<dyn Provider>)
     }
 
-    fn is_usable(&self, model: &Model) -> bool {
+    pub(crate) fn is_usable(&self, model: &Model) -> bool {
         self.needs_no_key(model) || self.keyring.is_configured(model)
     }
 

@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod engine;
+mod engine_choice;
 mod engine_forms;
 mod engine_models;
 pub mod error;

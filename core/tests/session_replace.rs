@@ -242,7 +242,8 @@ fn what_a_resumed_session_begins_with() {
     let header = r#"{"type":"session","version":3,"id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#;
     write(&file, &[header, &QUESTION.replace("\"00000002\"", "null"), &ANSWER.replace("\"n\"", "\"gone\"")]);
     let session = open(bare()).unwrap();
-    assert_eq!(session.state().model, None, "a model that is not known is none (S292)");
+    assert_eq!(session.state().model.as_deref(), Some("many/m"), "the first one that can be used (S292, P92)");
+    assert!(session.state().model_notice.unwrap().contains("/gone cannot be used"), "and that is told");
     block_on(session.close()).unwrap();
     write(&file, &[header, &QUESTION.replace("\"00000002\"", "null"), ANSWER]);
     let session = open(bare()).unwrap();

@@ -19,6 +19,15 @@ pub struct ModelChoice {
     pub model: Arc<Model>,
     /// The level written behind it.
     pub thinking_level: Option<String>,
+    /// What a person should know about the choice: nothing is known of the model, for example.
+    pub warning: Option<String>,
+}
+
+impl ModelChoice {
+    /// A model and nothing else.
+    pub(crate) fn of(model: Arc<Model>) -> ModelChoice {
+        ModelChoice { model, thinking_level: None, warning: None }
+    }
 }
 
 /// The model written as `provider/id`, or as an id that one provider has; case does not matter.
@@ -46,29 +55,57 @@ fn named<'a>(models: &'a [Arc<Model>], name: &str) -> Option<&'a Arc<Model>> {
 /// The model a text means: as [`find`], else the best one whose id or name holds the text; with `:level` behind it if the
 /// whole text means nothing (P90).
 pub(crate) fn choose(models: &[Arc<Model>], text: &str, usable: impl Fn(&Model) -> bool) -> Result<ModelChoice> {
-    let text = text.trim();
-    let (mut rest, mut thinking_level) = (text, None);
+    meant(models, text, &usable)?.ok_or_else(|| unknown(models, text.trim()))
+}
+
+/// The same; `None` when it means nothing.
+pub(crate) fn meant(
+    models: &[Arc<Model>],
+    text: &str,
+    usable: &impl Fn(&Model) -> bool,
+) -> std::result::Result<Option<ModelChoice>, Tie> {
+    let (mut rest, mut thinking_level) = (text.trim(), None);
     loop {
-        let found = match exact(models, rest, &usable)? {
-            None => partial(models, rest, &usable)?,
+        let found = match exact(models, rest, usable) {
+            Ok(None) => partial(models, rest, usable),
             found => found,
         };
-        if let Some(model) = found {
-            return Ok(ModelChoice { model, thinking_level });
+        match found {
+            Ok(Some(model)) => return Ok(Some(ModelChoice { thinking_level, ..ModelChoice::of(model) })),
+            Ok(None) => {}
+            Err(tie) => return Err(Tie { level: thinking_level, ..tie }),
         }
         // Of several levels the last one counts.
-        let Some((before, level)) = split_level(rest) else { return Err(unknown(models, text)) };
+        let Some((before, level)) = split_level(rest) else { return Ok(None) };
         thinking_level.get_or_insert_with(|| level.to_owned());
         rest = before;
     }
 }
 
+/// Several providers have the model that is meant, and nothing tells which.
+pub(crate) struct Tie {
+    pub(super) models: Vec<Arc<Model>>,
+    pub(super) level: Option<String>,
+}
+
+impl From<Tie> for Error {
+    fn from(tie: Tie) -> Error {
+        let names: Vec<String> = tie.models.iter().map(|model| model.full_name()).collect();
+        let id = tie.models.first().map_or("", |model| model.id.as_str());
+        let text = format!("several providers have a model {id:?}; write {}", names.join(" or "));
+        Error::new(ErrorCode::UnknownModel, text)
+    }
+}
+
 /// A text and the thinking level behind it.
-fn split_level(text: &str) -> Option<(&str, &str)> {
+pub(super) fn split_level(text: &str) -> Option<(&str, &str)> {
     text.rsplit_once(':').filter(|(_, level)| LEVELS.contains(level))
 }
 
-fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
+/// The model found, if any; or a tie.
+type Found = std::result::Result<Option<Arc<Model>>, Tie>;
+
+fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) -> Found {
     let named = named(models, name);
     let raw: Vec<&Arc<Model>> = models.iter().filter(|model| same(&model.id, name)).collect();
     // A router's id may look like another provider's name for the same model.
@@ -83,17 +120,13 @@ fn exact(models: &[Arc<Model>], name: &str, usable: &impl Fn(&Model) -> bool) ->
 }
 
 /// The only model of those with one id, or the only one that can be used.
-fn one_of(models: &[&Arc<Model>], usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
+fn one_of(models: &[&Arc<Model>], usable: &impl Fn(&Model) -> bool) -> Found {
     match models {
         [] => Ok(None),
         [model] => Ok(Some(Arc::clone(model))),
-        [first, ..] => match models.iter().filter(|model| usable(model)).collect::<Vec<_>>().as_slice() {
+        _ => match models.iter().filter(|model| usable(model)).collect::<Vec<_>>().as_slice() {
             [model] => Ok(Some(Arc::clone(model))),
-            _ => {
-                let names: Vec<String> = models.iter().map(|model| model.full_name()).collect();
-                let text = format!("several providers have a model {:?}; write {}", first.id, names.join(" or "));
-                Err(Error::new(ErrorCode::UnknownModel, text))
-            }
+            _ => Err(Tie { models: models.iter().map(|model| Arc::clone(model)).collect(), level: None }),
         },
     }
 }
@@ -104,7 +137,7 @@ fn same(a: &str, b: &str) -> bool {
 
 /// The best model whose id or name holds the text: usable ones before others, ids without a date before dated ones, and of
 /// those the lexically last.
-fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Result<Option<Arc<Model>>> {
+fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Found {
     if text.is_empty() {
         return Ok(None);
     }
@@ -139,7 +172,7 @@ fn is_dated(id: &str) -> bool {
     id.rsplit_once('-').is_some_and(|(_, date)| date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn unknown(models: &[Arc<Model>], name: &str) -> Error {
+pub(crate) fn unknown(models: &[Arc<Model>], name: &str) -> Error {
     let provider = name.split_once('/').map(|(provider, _)| provider);
     let text = match provider {
         Some(provider) if unsupported(provider).is_some() => format!(

@@ -67,8 +67,13 @@ impl Keyring {
 
     /// Whether a key for the model is configured; runs no command and asks nobody (P36). Reads a small file at the most.
     pub(crate) fn is_configured(&self, model: &Model) -> bool {
+        lock(&self.inner.source).is_some() || self.holds(model)
+    }
+
+    /// The same, without the hope that the host's callback has one.
+    pub(crate) fn holds(&self, model: &Model) -> bool {
         let inner = &self.inner;
-        if lock(&inner.keys).contains_key(&model.provider) || lock(&inner.source).is_some() {
+        if lock(&inner.keys).contains_key(&model.provider) {
             return true;
         }
         let access = inner.catalogue.access(model);

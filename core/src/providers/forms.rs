@@ -70,11 +70,14 @@ impl Serialize for Tier<'_> {
 }
 
 impl Serialize for ModelChoice {
-    /// `{model, thinkingLevel}`, the latter `null` if the text named none.
+    /// `{model, thinkingLevel, warning?}`, the level `null` if the text named none.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut out = to.serialize_map(Some(2))?;
+        let mut out = to.serialize_map(None)?;
         out.serialize_entry("model", &*self.model)?;
         out.serialize_entry("thinkingLevel", &self.thinking_level)?;
+        if let Some(warning) = &self.warning {
+            out.serialize_entry("warning", warning)?;
+        }
         out.end()
     }
 }

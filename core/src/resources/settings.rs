@@ -228,6 +228,13 @@ impl Settings {
         self.str(&["defaultModel"])
     }
 
+    /// `enabledModels`: patterns of the models to choose from; `None` when it is not set, or empty.
+    pub fn enabled_models(&self) -> Option<Vec<&str>> {
+        let list = self.get(&["enabledModels"]).and_then(Value::as_array)?;
+        let patterns: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+        (!patterns.is_empty()).then_some(patterns)
+    }
+
     /// `defaultTools`.
     pub fn default_tools(&self) -> Vec<String> {
         let tools = self.get(&["defaultTools"]).and_then(Value::as_array);

@@ -136,6 +136,7 @@ impl Actor {
         let level = settings.model_thinking_level(&model.provider, &model.id);
         let level = level.or(settings.set_thinking_level()).unwrap_or(&self.level).to_owned();
         self.model = Some(model);
+        self.shared.change(|state| state.model_notice = None);
         self.apply_level(&level)?;
         self.show();
         Ok(())

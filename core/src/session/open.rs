@@ -138,11 +138,40 @@ pub(crate) fn declared_tools(tree: &Tree, leaf: Option<&str>) -> Result<Option<S
     Ok(declared.is_known().then_some(declared))
 }
 
-/// The model that the settings name, if it is known (S292).
-fn preferred_model(engine: &EngineShared, settings: &Settings) -> Option<Arc<Model>> {
-    let name = settings.default_model()?;
-    let name = settings.default_provider().map_or_else(|| name.to_owned(), |provider| format!("{provider}/{name}"));
-    engine.model(&name).ok()
+/// The model a session begins with, the level chosen with it, and what its host should know about the choice (S292, P92).
+struct Beginning {
+    model: Option<Arc<Model>>,
+    level: Option<String>,
+    notice: Option<String>,
+}
+
+fn beginning(engine: &EngineShared, choices: &Choices, stored: Option<String>, new: bool) -> Result<Beginning> {
+    let plain = |model| Ok(Beginning { model: Some(model), level: None, notice: None });
+    if let Some(name) = &choices.model {
+        return plain(engine.model(name)?);
+    }
+    let known = stored.as_ref().and_then(|name| engine.model(name).ok());
+    if let Some(model) = known.as_ref().filter(|model| engine.is_usable(model)) {
+        return plain(model.clone());
+    }
+    let mut level = None;
+    let default = engine.options.default_model.as_ref().map(|name| engine.model(name)).transpose()?;
+    let model = default.filter(|model| known.is_none() || engine.is_usable(model));
+    let model = model.or_else(|| choices.last_resort_model.as_ref().and_then(|name| engine.model(name).ok()));
+    let model = model.or_else(|| {
+        let choice = engine.initial_model(&choices.settings, new)?;
+        level = choice.thinking_level;
+        Some(choice.model)
+    });
+    // Without a better one the session keeps its own: a prompt then says which key is missing.
+    let model = model.filter(|model| known.is_none() || engine.is_usable(model)).or(known);
+    let other = model.as_ref().filter(|model| stored.as_ref().is_some_and(|stored| *stored != model.full_name()));
+    let notice = other.map(|model| {
+        let stored = stored.as_deref().unwrap_or_default();
+        let why = if engine.model(stored).is_ok() { "there is no key for it" } else { "it is not known" };
+        format!("the session's model {stored} cannot be used: {why}; {} is used instead", model.full_name())
+    });
+    Ok(Beginning { model, level, notice })
 }
 
 fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(Actor, Arc<Shared>)> {
@@ -152,23 +181,13 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
     let projection = Projection::new(&context, choices.settings.block_images());
 
     let stored = context.model().map(|(provider, id)| format!("{provider}/{id}")).filter(|_| existing);
-    let model = match (&choices.model, stored) {
-        (Some(name), _) => Some(engine.model(name)?),
-        // A stored model that is no longer known leaves the session without one; a prompt then says so.
-        (None, Some(name)) => engine.model(&name).ok(),
-        (None, None) => None,
-    };
-    let model = match (model, &engine.options.default_model) {
-        (None, Some(name)) => Some(engine.model(name)?),
-        (model, _) => model,
-    };
-    let model = model.or_else(|| preferred_model(&engine, &choices.settings));
-    let model = model.or_else(|| choices.last_resort_model.as_ref().and_then(|name| engine.model(name).ok()));
+    let Beginning { model, level, notice } = beginning(&engine, &choices, stored, !existing)?;
     // A wrong number is said now, not when it is needed in the middle of a run (S282).
     choices.settings.compaction(model.as_deref().map(Model::name_parts))?;
     let wished = match &choices.thinking_level {
         Some(level) => level.clone(),
         None if existing && projection.level().is_some() => projection.level().unwrap_or_default().to_owned(),
+        None if level.is_some() => level.unwrap_or_default(),
         None => {
             let for_model = model.as_ref().filter(|_| !existing);
             let for_model =
@@ -196,6 +215,7 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         sibling: 0,
         leaf: cursor.leaf().map(str::to_owned),
         model: model.as_ref().map(|model| model.full_name()),
+        model_notice: notice,
         thinking_level: String::new(),
         tools: tools.names(),
         steering: Vec::new(),

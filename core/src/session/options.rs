@@ -35,7 +35,7 @@ pub struct SessionOptions {
     pub name: Option<String>,
     /// Path to record in a new session's header as the one it came from (S10).
     pub parent_session: Option<String>,
-    /// `provider/model`; `None` is the file's own choice, else the engine's default.
+    /// `provider/model`; `None` is the file's own choice, else the engine's default, else the first that has a key (P92).
     pub model: Option<String>,
     /// `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, clamped to the model (S293).
     pub thinking_level: Option<String>,
@@ -455,6 +455,10 @@ pub struct SessionState {
     pub leaf: Option<String>,
     /// `provider/model`.
     pub model: Option<String>,
+    /// Why it is another one than the file says, if it is: that one is not known or has no key (S292). Gone when a model is
+    /// chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_notice: Option<String>,
     /// The effective thinking level.
     pub thinking_level: String,
     /// Names of the active tools.

@@ -212,6 +212,7 @@ fn prepare(
         sibling: family.next_sibling(),
         leaf: footing.leaf.clone(),
         model: model.as_ref().map(|model| model.full_name()),
+        model_notice: None,
         thinking_level: String::new(),
         tools: tools.names(),
         steering: Vec::new(),
