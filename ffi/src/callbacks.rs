@@ -83,7 +83,7 @@ impl Drop for Callbacks {
 thread_local! {
     /// What this thread is in a callback of: a session, a tool or a call, by its key.
     static INSIDE: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The id of the session whose tool call this thread is asked to do.
+    /// The id of the session that waits for what this thread is asked to do.
     static SERVED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -101,7 +101,10 @@ pub(crate) fn inside<T>(session: u64, callback: impl FnOnce() -> T) -> T {
     value
 }
 
-/// Runs a host's tool for a session.
+/// Stands for every session; no id of one looks like this.
+pub(crate) const ANY: &str = "*";
+
+/// Runs something of a host's, a tool or a model, for a session; `ANY` when it is not known which one waits.
 pub(crate) fn serving<T>(session_id: String, callback: impl FnOnce() -> T) -> T {
     let before = SERVED.replace((!session_id.is_empty()).then_some(session_id));
     let value = callback();
@@ -109,9 +112,9 @@ pub(crate) fn serving<T>(session_id: String, callback: impl FnOnce() -> T) -> T 
     value
 }
 
-/// Whether the calling thread is in the callback of a tool that this session called.
+/// Whether the calling thread is in a callback that this session waits for.
 pub(crate) fn serves(session_id: &str) -> bool {
-    SERVED.with_borrow(|served| served.as_deref() == Some(session_id))
+    SERVED.with_borrow(|served| served.as_deref().is_some_and(|served| served == session_id || served == ANY))
 }
 
 /// What the calling thread is in a callback of.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Weak};
 
-use branchline_core::host::{self, Asker, HostTool, Notice, Requests};
+use branchline_core::host::{self, Asker, HostTool, Notice, RequestKind, Requests};
 use branchline_core::tools::{Tool, ToolDefinition};
 
 use crate::block_on::{Deadline, block_on};
@@ -110,7 +110,11 @@ impl Desk {
             match notice {
                 Notice::Asked(request) if request.is_cancelled() => {}
                 Notice::Asked(request) => {
-                    let (id, session) = (request.id(), request.session_id().to_owned());
+                    let session = match request.kind() {
+                        RequestKind::Key => callbacks::ANY,
+                        _ => request.session_id(),
+                    };
+                    let (id, session) = (request.id(), session.to_owned());
                     let object = Arc::new(RequestObject::new(request));
                     let weak = Arc::downgrade(&object);
                     let Ok(handle) = Handle::from_arc(object) else { continue };

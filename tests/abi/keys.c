@@ -84,6 +84,7 @@ static unsigned start(service *self)
 
 typedef struct {
   const char *answer; /* NULL: fail */
+  branchline_session *session;
   int asked, destroyed;
 } vault;
 
@@ -94,6 +95,7 @@ static void on_key(void *user_data, branchline_request *request)
   CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_KEY);
   CHECK(strcmp(branchline_request_name(request), "mine") == 0 && *branchline_request_session_id(request) == '\0');
   CHECK(strstr(branchline_request_arguments(request), "{\"provider\":\"mine\",\"model\":\"m\",\"baseUrl\":\"http://127.0.0.1:"));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_session_wait_idle(self->session, LONG, &error));
   self->asked++;
   if (self->answer) {
     CHECK(branchline_request_complete(request, "{\"token\":\"sk-wrong\"}", &error) == BRANCHLINE_STATUS_INVALID_ARGUMENT);
@@ -170,6 +172,7 @@ void test_keys(void)
   session_options.cwd = directory;
   session_options.model = "mine/m";
   CHECK_OK(branchline_session_create(engine, &session_options, &session, &error));
+  self.session = session;
   listener.user_data = &events;
   listener.on_event = on_event;
   CHECK_OK(branchline_session_subscribe(session, &listener, NULL, &error));

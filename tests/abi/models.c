@@ -12,6 +12,7 @@ typedef struct {
   pthread_cond_t changed;
   void (*act)(void *self, branchline_request *request);
   branchline_request *request; /* the last one */
+  branchline_session *session;
   int calls, cancelled, destroyed;
 } host;
 
@@ -196,8 +197,11 @@ static void stream(void *user_data, branchline_request *request)
 
 static void fail(void *user_data, branchline_request *request)
 {
+  host *self = user_data;
   branchline_error *error = NULL;
-  (void)user_data;
+  if (self->session) {
+    CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_session_wait_idle(self->session, LONG, &error));
+  }
   CHECK_OK(branchline_request_push(request, "\"half an\"", &error));
   CHECK_OK(branchline_request_fail(request, "the model is asleep", &error));
   branchline_request_free(request);
@@ -239,6 +243,7 @@ static void host_models(void)
   wait_count(&self, &self.calls, 2);
 
   self.act = fail;
+  self.session = session;
   prompt(session, "Fail.");
   CHECK(leaf_has(session, "\"errorMessage\":\"the model is asleep\"") && leaf_has(session, "half an"));
   self.act = forget;
