@@ -259,7 +259,9 @@ class _Running:
     def fail(self, error: BaseException) -> None:
         self.server.running.pop(self.request.id(), None)
         self.server.waiting.pop(self.request.id(), None)
-        if not self.request.is_cancelled():
+        if self.context.cancelled:
+            self.context._cancelled.set()  # the notice finds nobody any more
+        else:
             _log.warning("%s failed", self.tool.name, exc_info=error)
         with contextlib.suppress(Error):  # answered, or nobody waits
             self.request.fail(failure(error))

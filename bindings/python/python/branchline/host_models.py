@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterable, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from ._names import camel_keys
-from .errors import InvalidArgumentError
+from .errors import CancelledError, InvalidArgumentError
 from .events import JsonObject, text_of
 from .models import Key, key_value
 from .options import json_text
@@ -80,22 +80,26 @@ class _Writing:
     """The answer to one request."""
 
     def __init__(self, context: ToolContext) -> None:
-        self.request = context._request
+        self.context = context
         self.over = False
         """The answer was finished by an event; what comes after that is not asked for."""
 
     def write(self, piece: Any) -> bool:
         """Writes a piece and says whether the answer is over. Raises when nobody waits any more."""
-        if isinstance(piece, str):
-            if piece:
-                self.request.push_text(piece)
-        elif isinstance(piece, Mapping):
-            self.request.push(json_text(dict(piece)))
-            self.over = piece.get("type") in ("done", "error")
-        else:
-            raise TypeError(
-                f'a model answers with texts and events, dictionaries with a "type", not with a {type(piece).__name__}'
-            )
+        try:
+            if isinstance(piece, str):
+                if piece:
+                    self.context._request.push_text(piece)
+            elif isinstance(piece, Mapping):
+                self.context._request.push(json_text(dict(piece)))
+                self.over = piece.get("type") in ("done", "error")
+            else:
+                kind = type(piece).__name__
+                raise TypeError(f'a model answers with texts and events, dictionaries with a "type", not with a {kind}')
+        except CancelledError:
+            # The notice of it may still be on its way.
+            self.context._cancelled.set()
+            raise
         return self.over
 
     def take(self, value: Any) -> Optional[Awaitable[None]]:

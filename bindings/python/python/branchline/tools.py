@@ -78,7 +78,7 @@ class ToolContext:
     @property
     def cancelled(self) -> bool:
         """Whether the call was aborted: its result goes nowhere, and the tool should stop. Coroutines are cancelled."""
-        return self._request.is_cancelled()
+        return self._cancelled.is_set() or self._request.is_cancelled()
 
     def wait_cancelled(self, timeout: Optional[float] = None) -> bool:
         """Blocks until the call was aborted, at most ``timeout`` seconds; for a tool that would otherwise sleep."""
