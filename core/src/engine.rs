@@ -167,7 +167,7 @@ impl Engine {
         let mut models = Models::default();
         models.add(scripted.clone());
         let catalogue = Arc::new(Catalogue::new(options.catalogue.clone()));
-        let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone()));
+        let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone(), runtime.handle().clone()));
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
         let remote = Arc::new(Remote::new(Services { http, credentials }));

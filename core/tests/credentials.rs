@@ -370,3 +370,27 @@ fn keys_arrive_and_are_recorded_nowhere() {
         assert!(!text.contains("sk-very-secret-key") && !text.contains("secret-team-token"), "{text}");
     }
 }
+
+/// P33: the plans of one vendor have variables of their own, the narrower one first.
+#[test]
+fn p33_variables_of_plans() {
+    let variables = [
+        ("QWEN_TOKEN_PLAN_API_KEY", "plain"),
+        ("QWEN_TOKEN_PLAN_CN_API_KEY", "cn"),
+        ("QWEN_TOKEN_PLAN_TEAM_CN_API_KEY", "team-cn"),
+    ];
+    if !inside("p33_variables_of_plans", &variables) {
+        return;
+    }
+    let engine = engine(KeyOptions::default());
+    let found = |provider: &str| {
+        let mut model = Model::new(provider, "m", "openai-completions");
+        model.base_url = "https://plan.example/v1".to_owned();
+        engine.add_model(model.clone()).unwrap();
+        key(&block_on(engine.credentials().resolve(&model)).unwrap()).map(str::to_owned)
+    };
+    assert_eq!(found("qwen-token-plan").as_deref(), Some("plain"));
+    assert_eq!(found("qwen-token-plan-cn").as_deref(), Some("team-cn"));
+    assert_eq!(found("qwen-token-plan-individual").as_deref(), Some("plain"));
+    assert_eq!(found("qwen-token-plan-individual-cn").as_deref(), Some("cn"));
+}

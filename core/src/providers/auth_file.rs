@@ -1,7 +1,7 @@
-//! `auth.json`: keys that a person stored for their programs (P31). It is read, never written.
+//! `auth.json`: keys that a person stored for their programs (P31). Here it is read; `auth_write` changes it.
 
 use std::collections::HashMap;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use secrecy::SecretString;
 use serde_json::Value;
 
+use super::lock_dir::LockDir;
 use crate::error::{Error, ErrorCode, Result};
 
 /// Most bytes of the file.
@@ -21,7 +22,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 pub(super) enum Stored {
     /// A key, in the form of configured values, and variables for this provider alone.
     ApiKey { key: Option<SecretString>, environment: Vec<(String, SecretString)> },
-    /// Something else than a key, for example a login by browser.
+    /// A login, as the JSON it is (P32).
+    Login(SecretString),
+    /// Something else.
     Other(String),
 }
 
@@ -29,7 +32,7 @@ pub(super) enum Stored {
 pub(super) type Entries = Arc<HashMap<String, Stored>>;
 
 /// The file, read again when it changed.
-pub(super) struct AuthFile {
+pub(crate) struct AuthFile {
     path: PathBuf,
     read: Mutex<Option<(Revision, Entries)>>,
 }
@@ -57,7 +60,7 @@ impl AuthFile {
         AuthFile { path, read: Mutex::new(None) }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -65,9 +68,7 @@ impl AuthFile {
     ///
     /// Errors: `storage_failed` for a file that cannot be read, or is no JSON object. The text holds nothing of it.
     pub(super) fn load(&self) -> Result<Entries> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::StorageFailed, format!("{what} the file with keys: {error}")).at(&self.path)
-        };
+        let failed = |what: &str, error: &dyn std::fmt::Display| self.failed(what, error);
         let revision = match std::fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_file() => Revision::of(&metadata),
             Ok(_) => return Err(failed("cannot read", &"it is no regular file")),
@@ -91,18 +92,23 @@ impl AuthFile {
         Ok(stored)
     }
 
+    /// It has to be read again.
+    pub(super) fn forget(&self) {
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn failed(&self, what: &str, error: &dyn std::fmt::Display) -> Error {
+        Error::new(ErrorCode::StorageFailed, format!("{what} the file with keys: {error}")).at(&self.path)
+    }
+
     fn text(&self) -> std::io::Result<Vec<u8>> {
+        // Some write it in place, and hold the lock for moments. Where it cannot be had the file is read all the same: JSON
+        // tells whether the text is whole.
+        let lock = LockDir::take(&self.path.canonicalize()?, LOCK_WAIT);
         let file = File::open(&self.path)?;
-        let begun = std::time::Instant::now();
-        // A writer holds it for moments. One that never lets go must not stop us: JSON tells whether the text is whole.
-        while let Err(TryLockError::WouldBlock) = file.try_lock_shared() {
-            if begun.elapsed() > LOCK_WAIT {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
         let mut text = Vec::new();
         (&file).take(LIMIT).read_to_end(&mut text)?;
+        drop(lock);
         Ok(text)
     }
 }
@@ -110,6 +116,9 @@ impl AuthFile {
 impl Stored {
     fn of(value: &Value) -> Stored {
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+        if kind == "oauth" {
+            return Stored::Login(crate::json::to_string(value).into());
+        }
         if kind != "api_key" {
             return Stored::Other(kind.to_owned());
         }

@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use secrecy::{ExposeSecret, SecretString};
+use tokio::runtime::Handle;
 
 use super::auth_file::{AuthFile, Stored};
 use super::catalogue::{Access, Catalogue};
 use super::config_value::seems_resolvable;
 pub use super::config_value::{Environment, Unresolved, config_value};
 use super::keys::{Key, KeyOptions, KeyRequest, KeySource};
+use super::logins::{self, LoginSource};
 use super::services::service;
 use super::{Auth, AuthFuture, Credentials, Model};
 use crate::error::{Error, ErrorCode, Result};
@@ -27,7 +29,9 @@ pub(crate) struct Keyring {
 struct Inner {
     keys: Mutex<HashMap<String, Key>>,
     source: Mutex<Option<Arc<dyn KeySource>>>,
-    file: Option<AuthFile>,
+    file: Option<Arc<AuthFile>>,
+    logins: Option<Arc<dyn LoginSource>>,
+    handle: Handle,
     environment: Environment,
     commands: bool,
     /// Output of the commands of stored keys: it holds as long as the engine (P34).
@@ -36,12 +40,14 @@ struct Inner {
 }
 
 impl Keyring {
-    pub(crate) fn new(options: &KeyOptions, catalogue: Arc<Catalogue>) -> Keyring {
+    pub(crate) fn new(options: &KeyOptions, catalogue: Arc<Catalogue>, handle: Handle) -> Keyring {
         let environment = if options.environment { Environment::process() } else { Environment::default() };
         let inner = Inner {
             keys: Mutex::new(options.keys.iter().cloned().collect()),
             source: Mutex::new(options.source.clone()),
-            file: options.auth_file.clone().map(AuthFile::new),
+            file: options.auth_file.clone().map(|path| Arc::new(AuthFile::new(path))),
+            logins: options.logins.clone(),
+            handle,
             environment,
             commands: options.commands,
             outputs: Mutex::default(),
@@ -63,6 +69,11 @@ impl Keyring {
     pub(crate) fn set_source(&self, source: Option<Arc<dyn KeySource>>) {
         let before = std::mem::replace(&mut *lock(&self.inner.source), source);
         drop(before); // not under the lock: it is the host's
+    }
+
+    /// The file with stored keys, for changing it.
+    pub(crate) fn file(&self) -> Option<Arc<AuthFile>> {
+        self.inner.file.clone()
     }
 
     /// Whether a key for the model is configured; runs no command and asks nobody (P36). Reads a small file at the most.
@@ -90,6 +101,7 @@ impl Keyring {
         }
         match stored {
             Some(Found::Key(key, _)) => inner.belongs(model, &access) && resolvable(key.expose_secret()),
+            Some(Found::Login) => inner.belongs(model, &access),
             Some(Found::Unusable(_)) => false,
             None => {
                 access.api_key.as_deref().is_some_and(resolvable)
@@ -103,6 +115,8 @@ impl Keyring {
 enum Found {
     /// In the form of configured values; and whether it is sent as a bearer token.
     Key(SecretString, bool),
+    /// A login that the host can make anew.
+    Login,
     Unusable(String),
 }
 
@@ -120,6 +134,9 @@ impl Credentials for Keyring {
                     Error::new(ErrorCode::NoCredentials, text)
                 })?;
             }
+            if key.is_none() {
+                key = inner.login(model).await?;
+            }
             let (theirs, model) = (inner.clone(), model.clone());
             // The rest may read a file or run a command.
             match tokio::runtime::Handle::try_current() {
@@ -134,6 +151,18 @@ impl Credentials for Keyring {
 }
 
 impl Inner {
+    /// The key of a stored login, made anew if it is time (P32).
+    async fn login(&self, model: &Model) -> Result<Option<Key>> {
+        let (Some(file), Some(source)) = (&self.file, &self.logins) else { return Ok(None) };
+        let work = logins::key(file.clone(), source.clone(), model.provider.clone());
+        let closed = |_| Err(Error::new(ErrorCode::Closed, "the engine was shut down"));
+        let key = self.handle.spawn(work).await.unwrap_or_else(closed)?;
+        if key.is_some() {
+            self.check_origin(model, &self.catalogue.access(model), "the stored login")?;
+        }
+        Ok(key)
+    }
+
     /// Adds what configuration says to a key of the host's, or finds one.
     fn complete(&self, model: &Model, given: Option<Key>) -> Result<Auth> {
         let access = self.catalogue.access(model);
@@ -179,10 +208,12 @@ impl Inner {
         let stored = file.load()?;
         match stored.get(provider) {
             None => Ok((self.environment.clone(), None)),
-            Some(Stored::Other(kind)) => {
+            Some(Stored::Login(_)) if self.logins.is_some() => Ok((self.environment.clone(), Some(Found::Login))),
+            Some(stored @ (Stored::Login(_) | Stored::Other(_))) => {
+                let kind = if let Stored::Other(kind) = stored { kind } else { "oauth" };
                 let text = format!(
-                    "what {} stores for {provider} is no API key but {kind:?}, which is not supported; store an API key, \
-                     or give the engine one",
+                    "what {} stores for {provider} is no API key but {kind:?}, and no source of logins was given to the \
+                     engine; store an API key, or give the engine one",
                     file.path().display()
                 );
                 Ok((self.environment.clone(), Some(Found::Unusable(text))))
@@ -208,6 +239,8 @@ impl Inner {
     fn found(&self, model: &Model, access: &Access, stored: Option<Found>, own: &Environment) -> Result<Option<Key>> {
         let what = format!("the key of {}", model.provider);
         match stored {
+            // Was asked for before; it is gone by now.
+            Some(Found::Login) => return Ok(None),
             Some(Found::Unusable(text)) => return Err(Error::new(ErrorCode::NoCredentials, text)),
             Some(Found::Key(text, bearer)) => {
                 self.check_origin(model, access, "the stored key")?;
@@ -293,7 +326,7 @@ pub(crate) fn variables(provider: &str) -> &'static [&'static str] {
 }
 
 /// A text that stands for itself in configuration.
-fn escaped(text: &str) -> SecretString {
+pub(super) fn escaped(text: &str) -> SecretString {
     let text = text.replace('$', "$$");
     SecretString::from(if text.starts_with('!') { format!("${text}") } else { text })
 }

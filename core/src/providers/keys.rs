@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
+use super::logins::LoginSource;
+
 /// A key, and how it is sent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -73,13 +75,15 @@ pub struct KeyOptions {
     pub auth_file: Option<PathBuf>,
     /// Environment variables such as `ANTHROPIC_API_KEY` count (P33). Default true.
     pub environment: bool,
+    /// Makes the logins of `auth.json` anew (P32). Without it a stored login is of no use.
+    pub logins: Option<Arc<dyn LoginSource>>,
     /// Values in `auth.json` and `models.json` that begin with `!` are run as shell commands (P34). Default false.
     pub commands: bool,
 }
 
 impl Default for KeyOptions {
     fn default() -> KeyOptions {
-        KeyOptions { keys: Vec::new(), source: None, auth_file: None, environment: true, commands: false }
+        KeyOptions { keys: Vec::new(), source: None, auth_file: None, environment: true, logins: None, commands: false }
     }
 }
 
@@ -91,6 +95,7 @@ impl fmt::Debug for KeyOptions {
             .field("source", &self.source.is_some())
             .field("auth_file", &self.auth_file)
             .field("environment", &self.environment)
+            .field("logins", &self.logins.is_some())
             .field("commands", &self.commands)
             .finish()
     }
@@ -118,6 +123,12 @@ impl KeyOptions {
     /// Sets [`environment`](Self::environment).
     pub fn environment(mut self, read: bool) -> Self {
         self.environment = read;
+        self
+    }
+
+    /// Sets [`logins`](Self::logins).
+    pub fn logins(mut self, source: Arc<dyn LoginSource>) -> Self {
+        self.logins = Some(source);
         self
     }
 

@@ -52,9 +52,11 @@ const SERVICES: &[Service] = services! {
     "typesafe" ["TYPESAFE_API_KEY"], None;
     "radius" ["RADIUS_API_KEY"], None;
     "qwen-token-plan" ["QWEN_TOKEN_PLAN_TEAM_API_KEY", "QWEN_TOKEN_PLAN_API_KEY"], None;
-    "qwen-token-plan-cn" ["QWEN_TOKEN_PLAN_CN_TEAM_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY"], None;
+    "qwen-token-plan-cn" ["QWEN_TOKEN_PLAN_TEAM_CN_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY"], None;
     "qwen-token-plan-individual"
-        ["QWEN_TOKEN_PLAN_INDIVIDUAL_TEAM_API_KEY", "QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY"], None;
+        ["QWEN_TOKEN_PLAN_INDIVIDUAL_API_KEY", "QWEN_TOKEN_PLAN_API_KEY"], None;
+    "qwen-token-plan-individual-cn"
+        ["QWEN_TOKEN_PLAN_INDIVIDUAL_CN_API_KEY", "QWEN_TOKEN_PLAN_CN_API_KEY"], None;
     "xiaomi" ["XIAOMI_API_KEY"], None;
     "xiaomi-token-plan-cn" ["XIAOMI_TOKEN_PLAN_CN_API_KEY"], None;
     "xiaomi-token-plan-ams" ["XIAOMI_TOKEN_PLAN_AMS_API_KEY"], None;
