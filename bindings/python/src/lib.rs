@@ -40,8 +40,8 @@ mod _branchline {
     use crate::event::RawEvent;
     #[pymodule_export]
     use crate::models::{
-        Replay, add_host_provider, add_replay, available_models, configure_models, find_model, model_problems, models,
-        set_key, set_key_source,
+        Replay, add_host_provider, add_replay, available_models, configure_models, find_model, find_model_or_custom,
+        model_problems, models, models_in_scope, set_key, set_key_source,
     };
     #[pymodule_export]
     use crate::pending::{Pending, Wakeups};

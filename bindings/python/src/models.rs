@@ -40,6 +40,26 @@ pub(crate) fn find_model(py: Python<'_>, engine: &Engine, text: &str) -> PyResul
     Ok(json::to_string(&choice))
 }
 
+/// The same, and an unknown id of a known provider is a model, too.
+#[pyfunction]
+pub(crate) fn find_model_or_custom(py: Python<'_>, engine: &Engine, text: &str) -> PyResult<String> {
+    let engine = engine.get(py)?;
+    let choice = py.detach(|| engine.find_model_or_custom(text)).py(py)?;
+    Ok(json::to_string(&choice))
+}
+
+/// A list of `ModelChoice` as JSON, and warnings.
+#[pyfunction]
+pub(crate) fn models_in_scope(
+    py: Python<'_>,
+    engine: &Engine,
+    patterns: Vec<String>,
+) -> PyResult<(String, Vec<String>)> {
+    let engine = engine.get(py)?;
+    let scope = py.detach(|| engine.models_in_scope(&patterns));
+    Ok((json::to_string(&scope.models), scope.warnings))
+}
+
 /// Takes the text of a `models.json`.
 #[pyfunction]
 pub(crate) fn configure_models(py: Python<'_>, engine: &Engine, text: &str) -> PyResult<()> {

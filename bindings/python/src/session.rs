@@ -107,6 +107,7 @@ impl Session {
         dict.set_item("sibling", state.sibling)?;
         dict.set_item("leaf", state.leaf)?;
         dict.set_item("model", state.model)?;
+        dict.set_item("model_notice", state.model_notice)?;
         dict.set_item("thinking_level", state.thinking_level)?;
         dict.set_item("tools", state.tools)?;
         dict.set_item("steering", state.steering)?;

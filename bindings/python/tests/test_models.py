@@ -75,6 +75,39 @@ def test_finding_a_model(make):
         engine.find_model("anthropic/claude-sonet-5")
 
 
+def test_an_id_that_nobody_described(make):
+    engine = make(keys={"anthropic": SECRET})
+    choice = engine.find_model_or_custom("anthropic/claude-of-tomorrow:low")
+    assert (choice.model, choice.thinking_level) == ("anthropic/claude-of-tomorrow", "low")
+    assert "claude-of-tomorrow" in choice.warning and choice.model in engine.models
+    assert engine.find_model_or_custom("anthropic/claude-sonnet-5").warning is None
+    with pytest.raises(errors.UnknownModelError):
+        engine.find_model_or_custom("nobody/nothing")
+
+
+def test_models_by_patterns(make):
+    engine = make(keys={"anthropic": SECRET})
+    scope = engine.models_in_scope(["anthropic/*haiku*:low", "openai/*"])
+    assert scope.models and {choice.thinking_level for choice in scope.models} == {"low"}
+    assert all("haiku" in choice.model for choice in scope.models)
+    assert len(scope.warnings) == 1 and "openai/*" in scope.warnings[0]
+    assert engine.models_in_scope("anthropic/*").models
+
+
+def test_a_session_says_that_its_model_is_another_one(make, work):
+    engine = make()
+    engine.add_host_provider("ide", "gone", lambda request: "one")
+    with engine.create_session(work, model="ide/gone") as session:
+        session.run("x")
+        path = session.path
+        assert session.state.model_notice is None
+    other = make()
+    other.add_host_provider("new", "m", lambda request: "two")
+    with other.open_session(path) as session:
+        assert session.state.model == "new/m" and "ide/gone" in session.state.model_notice
+        assert session.run("y").text == "two"
+
+
 def test_available_models_have_a_key_or_need_none(make, monkeypatch):
     engine = make()
     assert engine.available_models() == ["scripted/demo"]

@@ -25,6 +25,11 @@ LANGUAGES = ("c", "node", "python")
 MISSING = set()
 """What a language does not have yet, as ``(language, name)``."""
 
+MISSING_OF_ENGINE = {
+    # What a language does not have yet. Delete the line when it has it.
+    *((language, name) for language in ("c", "node") for name in ("find_model_or_custom", "models_in_scope")),
+}
+
 PROPERTIES_ALONE = {"set_name"}
 """``session.name = …`` in Python; ``aio`` has the call."""
 
@@ -117,7 +122,8 @@ def engine_of_python():
 def test_every_operation_of_an_engine(language, there, spelling):
     names, known = operations("Engine", "core/src/engine*.rs") - RUST_ALONE, there()
     assert len(names) > 15
-    assert {name for name in names if OF_ENGINE.get((language, name), spelling(name)) not in known} == set()
+    absent = {name for name in names if OF_ENGINE.get((language, name), spelling(name)) not in known}
+    assert absent == {name for of, name in MISSING_OF_ENGINE if of == language}
 
 
 def test_the_blocking_form_lacks_only_what_is_a_property():

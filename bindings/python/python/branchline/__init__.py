@@ -52,7 +52,7 @@ from .events import (
     TurnStart,
 )
 from .host_models import KeyRequest, ModelRequest
-from .models import Key, Model, ModelChoice, ModelProblem, Models
+from .models import Key, Model, ModelChoice, ModelProblem, Models, ModelScope
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .permissions import (
     Allow,
@@ -137,6 +137,7 @@ __all__ = [
     "ModelChoice",
     "ModelProblem",
     "ModelRequest",
+    "ModelScope",
     "Models",
     "NavigateResult",
     "NetworkOptions",

@@ -75,6 +75,8 @@ class SessionState:
     """Shell runs that wait for the end of what runs."""
     context_messages: int
     """Messages in the model's context."""
+    model_notice: Optional[str] = None
+    """Why it is another model than the file says, if it is: that one is not known or has no key."""
 
 
 @dataclass(frozen=True)

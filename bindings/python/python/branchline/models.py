@@ -6,7 +6,7 @@ import html
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
 from .errors import InvalidArgumentError
@@ -115,6 +115,22 @@ class ModelChoice:
     model: Model
     thinking_level: Optional[str]
     """The level that the text named; None if it named none."""
+    warning: Optional[str] = None
+    """What is doubtful about the choice, in a sentence."""
+
+
+@dataclass(frozen=True)
+class ModelScope:
+    """What patterns mean among the models that can be used."""
+
+    models: List[ModelChoice]
+    """In the order of the patterns; each once, with the thinking level of the pattern that named it first."""
+    warnings: List[str]
+    """What was wrong with patterns, a sentence each."""
+
+
+def _choice(value: JsonObject) -> ModelChoice:
+    return ModelChoice(_model(value["model"]), value.get("thinkingLevel"), value.get("warning"))
 
 
 @dataclass(frozen=True)
@@ -189,8 +205,25 @@ class CatalogueOperations:
 
         ``UnknownModelError`` names what is near, or between what to choose.
         """
-        value = json.loads(native.find_model(self._native, text))
-        return ModelChoice(_model(value["model"]), value.get("thinkingLevel"))
+        return _choice(json.loads(native.find_model(self._native, text)))
+
+    def find_model_or_custom(self, text: str) -> ModelChoice:
+        """As ``find_model``, but an unknown id of a known provider, ``provider/id``, is a model as well.
+
+        It has the facts of the provider's default model; ``choice.warning`` says so. The engine knows it by its name
+        from then on.
+        """
+        return _choice(json.loads(native.find_model_or_custom(self._native, text)))
+
+    def models_in_scope(self, patterns: Sequence[str]) -> ModelScope:
+        """The available models that patterns mean: ``google/*``, ``*haiku*:low``, or texts as ``find_model`` takes them.
+
+        ``:level`` behind a pattern chooses the thinking level.
+        """
+        if isinstance(patterns, str):
+            patterns = [patterns]
+        found, warnings = native.models_in_scope(self._native, list(patterns))
+        return ModelScope([_choice(value) for value in json.loads(found)], warnings)
 
     def configure_models(self, models: Configuration) -> None:
         """Adds providers and models in the shape of ``models.json``, above what is known.
