@@ -28,6 +28,11 @@ MISSING = set()
 MISSING_OF_ENGINE = {
     # What a language does not have yet. Delete the line when it has it.
     *((language, name) for language in ("c", "node") for name in ("find_model_or_custom", "models_in_scope")),
+    *(
+        (language, name)
+        for language in LANGUAGES
+        for name in ("forget_stored", "store_key", "store_login", "stored_keys")
+    ),
 }
 
 PROPERTIES_ALONE = {"set_name"}

@@ -216,7 +216,7 @@ class CatalogueOperations:
         return _choice(json.loads(native.find_model_or_custom(self._native, text)))
 
     def models_in_scope(self, patterns: Sequence[str]) -> ModelScope:
-        """The available models that patterns mean: ``google/*``, ``*haiku*:low``, or texts as ``find_model`` takes them.
+        """The available models that patterns mean: ``google/*``, ``*haiku*:low``, or texts as of ``find_model``.
 
         ``:level`` behind a pattern chooses the thinking level.
         """
