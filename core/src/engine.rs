@@ -136,6 +136,8 @@ pub(crate) struct EngineShared {
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) keyring: Arc<Keyring>,
     tools: Mutex<Vec<Arc<dyn Tool>>>,
+    /// Those of `tools` that nobody has replaced are these.
+    pub(crate) builtin: Vec<Arc<dyn Tool>>,
     scripted: Arc<ScriptedProvider>,
     recorder: Option<Arc<WireRecorder>>,
     /// `None` once the engine was shut down.
@@ -171,6 +173,7 @@ impl Engine {
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
         let remote = Arc::new(Remote::new(Services { http, credentials }));
+        let builtin = tools::builtin();
         let shared = EngineShared {
             handle: runtime.handle().clone(),
             options,
@@ -178,7 +181,8 @@ impl Engine {
             remote,
             catalogue,
             keyring,
-            tools: Mutex::new(tools::builtin()),
+            tools: Mutex::new(builtin.clone()),
+            builtin,
             scripted,
             recorder,
             sessions: Mutex::new(Some(Vec::new())),

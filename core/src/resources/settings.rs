@@ -121,8 +121,8 @@ impl Settings {
         settings
     }
 
-    /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there,
-    /// anything else replaces (P800).
+    /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there, a
+    /// `defaultTools` of nothing but `+name` and `-name` changes the one that is there, anything else replaces (P800).
     pub fn merge(&mut self, mut values: Map<String, Value>) {
         migrate(&mut values);
         for key in RESOURCE_LISTS {
@@ -131,6 +131,18 @@ impl Settings {
             {
                 list.extend(known.iter().cloned());
             }
+        }
+        if let Some(Value::Array(list)) = values.get_mut("defaultTools")
+            && let Some(changes) = tool_changes(list)
+        {
+            let mut tools = self.default_tools();
+            for (add, name) in changes {
+                tools.retain(|known| *known != name);
+                if add {
+                    tools.push(name);
+                }
+            }
+            *list = tools.into_iter().map(Value::String).collect();
         }
         merge(&mut self.values, values);
     }
@@ -254,6 +266,17 @@ impl Settings {
         self.bool(&["images", "blockImages"], false)
     }
 
+    /// `shellPath`: the shell of the `bash` tool; `~` is the home directory.
+    pub fn shell_path(&self) -> Option<PathBuf> {
+        let path = self.str(&["shellPath"]).filter(|path| !path.is_empty())?;
+        Some(location::expand_home(Path::new(path)))
+    }
+
+    /// `shellCommandPrefix`: a line in front of every command.
+    pub fn shell_command_prefix(&self) -> Option<&str> {
+        self.str(&["shellCommandPrefix"]).filter(|prefix| !prefix.is_empty())
+    }
+
     /// `sessionDir`.
     pub fn session_dir(&self) -> Option<&str> {
         self.str(&["sessionDir"])
@@ -303,6 +326,16 @@ fn read(path: &Path) -> Result<Option<Map<String, Value>>, String> {
         Ok(_) => Err("the settings file does not hold a JSON object".to_owned()),
         Err(error) => Err(format!("the settings file is not valid JSON: {error}")),
     }
+}
+
+/// The changes of a list of nothing but `+name` and `-name`: whether a tool is added, and its name.
+fn tool_changes(list: &[Value]) -> Option<Vec<(bool, String)>> {
+    let change = |entry: &Value| {
+        let text = entry.as_str()?;
+        let (sign, name) = (text.chars().next()?, text.get(1..)?);
+        matches!(sign, '+' | '-').then(|| (sign == '+', name.to_owned()))
+    };
+    (!list.is_empty()).then(|| list.iter().map(change).collect()).flatten()
 }
 
 fn merge(under: &mut Map<String, Value>, over: Map<String, Value>) {

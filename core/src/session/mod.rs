@@ -41,6 +41,7 @@ pub mod stats;
 pub mod summary;
 mod summary_request;
 pub mod thinking;
+mod tool_settings;
 
 pub use adopt::AdoptOptions;
 pub use event::{CompactionReason, CompactionResult, Event, EventKind, RetryWait};

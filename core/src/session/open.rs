@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::actor::Actor;
 use super::family::Family;
 use super::options::{Phase, SessionOptions, SessionState};
-use super::{Session, Shared};
+use super::{Session, Shared, tool_settings};
 use crate::agent::{Budget, Projection, SystemState, ToolHook, Toolset};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
@@ -196,7 +196,7 @@ fn prepare(engine: Arc<EngineShared>, tree: Tree, choices: Choices) -> Result<(A
         }
     };
 
-    let registered = engine.tools(&choices.custom_tools);
+    let registered = tool_settings::tools(&engine, &choices.custom_tools, &choices.settings);
     let tools = match &choices.tools {
         Some(names) => Toolset::chosen(registered, names)?,
         None => {

@@ -27,7 +27,7 @@ pub struct RunBashOptions {
     pub id: Option<String>,
     /// The model never sees it.
     pub exclude_from_context: bool,
-    /// Shell, prefix and environment.
+    /// Shell, prefix and environment. Without them the settings `shellPath` and `shellCommandPrefix` hold.
     pub bash: BashOptions,
 }
 
@@ -68,6 +68,7 @@ impl Session {
         let cancel = shared.bash_token();
         let _ended_with_this = cancel.clone().drop_guard();
         let RunBashOptions { id, exclude_from_context, bash } = options;
+        let bash = super::tool_settings::shell(bash, &shared.choices_made().settings);
         let text = command.to_owned();
         let (operations, cwd) = (self.engine().options.operations.clone(), shared.cwd.clone());
         let (send, done) = tokio::sync::oneshot::channel();

@@ -192,7 +192,7 @@ fn prepare(
     let level = options.thinking_level.or_else(|| footing.projection.level().map(str::to_owned));
     let level = level.unwrap_or(theirs.thinking_level);
 
-    let registered = engine.tools(&choices.custom_tools);
+    let registered = super::tool_settings::tools(&engine, &choices.custom_tools, &choices.settings);
     let tools = match (&options.tools, &footing.tools) {
         (Some(names), _) => Toolset::chosen(registered, names)?,
         (None, Some(declared)) => {
