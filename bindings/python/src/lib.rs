@@ -21,6 +21,7 @@ mod resources;
 mod run;
 mod session;
 mod siblings;
+mod stored;
 mod tools;
 mod tree;
 
@@ -55,6 +56,8 @@ mod _branchline {
     use crate::session::Session;
     #[pymodule_export]
     use crate::siblings::{Exploration, adopt, branch, explore, import_session, is_sibling_of, new_session, switch};
+    #[pymodule_export]
+    use crate::stored::{forget_stored, store_key, store_login, stored_keys};
     #[pymodule_export]
     use crate::tools::{PythonTool, Request, Requests, ToolCall, Toolbox};
     #[pymodule_export]

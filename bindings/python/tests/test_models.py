@@ -159,6 +159,36 @@ def test_files_of_models_and_keys(make, tmp_path, work, service):
     assert make().model_problems() == []
 
 
+def test_keys_are_stored_for_other_programs_too(make, tmp_path, work, service, monkeypatch):
+    file = tmp_path / "auth.json"
+    file.write_text(json.dumps({"other": {"type": "api_key", "key": "k", "more": 1}}))
+    engine = make(models=service.models(), auth_file=file)
+    engine.store_key("acme", f"$$1-{SECRET}")
+    assert engine.stored_keys() == [bl.StoredEntry("other", "api_key"), bl.StoredEntry("acme", "api_key")]
+    assert json.loads(file.read_text())["other"] == {"type": "api_key", "key": "k", "more": 1}
+    session = engine.create_session(work, model="acme/m", in_memory=True)
+    session.run("x")
+    assert service.asked[-1][1]["authorization"] == f"Bearer $$1-{SECRET}"
+    engine.store_key("acme", "$MINE", configured=True, variables={"MINE": SECRET})
+    session.run("x")
+    assert service.asked[-1][1]["authorization"] == f"Bearer {SECRET}"
+    engine.store_login("acme", {"access": SECRET, "refresh": "r", "expires": 1})
+    assert [entry.type for entry in engine.stored_keys()] == ["api_key", "oauth"]
+    assert engine.forget_stored("acme") and not engine.forget_stored("acme")
+    for call in (lambda: engine.store_key("", "k"), lambda: engine.store_key("a", 5), lambda: make().stored_keys()):
+        with pytest.raises(errors.InvalidArgumentError):
+            call()
+
+    async def main():
+        async with make(aio.Engine, auth_file=tmp_path / "new" / "auth.json") as awaited:
+            await awaited.store_key("a", "k")
+            await awaited.store_login("b", {"access": "x"})
+            assert [entry.provider for entry in await awaited.stored_keys()] == ["a", "b"]
+            assert await awaited.forget_stored("a")
+
+    asyncio.run(main())
+
+
 def test_headers_and_limits_of_the_network(make, work, service):
     network = {"headers": {"X-Team": "blue"}, "connect_timeout": 5, "idle_timeout": None, "max_requests_per_origin": 2}
     engine = make(models=service.models(), network=network)

@@ -30,7 +30,7 @@ MISSING_OF_ENGINE = {
     *((language, name) for language in ("c", "node") for name in ("find_model_or_custom", "models_in_scope")),
     *(
         (language, name)
-        for language in LANGUAGES
+        for language in ("c", "node")
         for name in ("forget_stored", "store_key", "store_login", "stored_keys")
     ),
 }

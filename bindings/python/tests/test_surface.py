@@ -69,6 +69,7 @@ ENGINE = {
     "create_session",
     "find_model",
     "find_model_or_custom",
+    "forget_stored",
     "import_session",
     "list_sessions",
     "model_problems",
@@ -77,6 +78,9 @@ ENGINE = {
     "open_session",
     "set_key",
     "set_key_source",
+    "store_key",
+    "store_login",
+    "stored_keys",
 }
 
 

@@ -52,7 +52,7 @@ from .events import (
     TurnStart,
 )
 from .host_models import KeyRequest, ModelRequest
-from .models import Key, Model, ModelChoice, ModelProblem, Models, ModelScope
+from .models import Key, Model, ModelChoice, ModelProblem, Models, ModelScope, StoredEntry
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .permissions import (
     Allow,
@@ -167,6 +167,7 @@ __all__ = [
     "SessionStats",
     "Skill",
     "Start",
+    "StoredEntry",
     "SummarizationRetryAttemptStart",
     "SummarizationRetryFinished",
     "SummarizationRetryScheduled",

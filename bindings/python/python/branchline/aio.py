@@ -25,6 +25,7 @@ from ._awaited import AwaitedOperations
 from ._calls import Call
 from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
+from .models import StoredEntry
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .replay import Replay
 from .run import RunResult
@@ -196,6 +197,29 @@ class Engine(EngineCore):
         """Adds the models that answered in a session file, ``NAME/ID``; they give the recorded answers again."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(None, self._add_replay, path, name, compare_tool_results)
+
+    async def store_key(
+        self,
+        provider: str,
+        key: Optional[str],
+        *,
+        configured: bool = False,
+        variables: Optional[Mapping[str, str]] = None,
+    ) -> None:
+        """Stores a key in the file that ``auth_file`` or ``agent_files`` names, in the place of what was stored for it."""
+        await self._store_key(provider, key, configured, variables)
+
+    async def store_login(self, provider: str, login: Mapping[str, Any]) -> None:
+        """Stores a login there: ``{"access": …, "refresh": …, "expires": milliseconds}``."""
+        await self._store_login(provider, login)
+
+    async def forget_stored(self, provider: str) -> bool:
+        """Removes what is stored for a provider. Tells whether something was."""
+        return await self._forget_stored(provider)
+
+    async def stored_keys(self) -> List[StoredEntry]:
+        """What is stored, in the order of the file, without secrets."""
+        return await self._stored_keys()
 
     async def close(self) -> None:
         """Aborts and closes every session and waits until their files are released. May be called again."""

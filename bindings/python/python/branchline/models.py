@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
+from ._calls import Call
 from .errors import InvalidArgumentError
 from .events import JsonObject
 from .options import json_text
@@ -170,6 +171,15 @@ def key_value(key: Any) -> Any:
     raise InvalidArgumentError(f"a key is a text or a branchline.Key, not a {type(key).__name__}")
 
 
+@dataclass(frozen=True)
+class StoredEntry:
+    """What is stored for one provider, without the secret."""
+
+    provider: str
+    type: str
+    """``api_key``, ``oauth``, or what another program wrote."""
+
+
 Configuration = Union[str, Mapping[str, Any]]
 """Models in the shape of ``models.json``: ``{"providers": {…}}``, or its text, which may have comments."""
 
@@ -255,3 +265,23 @@ class CatalogueOperations:
         value = key if isinstance(key, Key) else Key(key, bearer)
         key_value(value)
         native.set_key(self._native, provider, value.key, value.bearer or bearer)
+
+    def _store_key(
+        self, provider: str, key: Optional[str], configured: bool, variables: Optional[Mapping[str, str]]
+    ) -> Call[None]:
+        if key is not None and not isinstance(key, str):
+            raise InvalidArgumentError(f"a key that is stored is a text, not a {type(key).__name__}")
+        return Call(native.store_key(self._native, provider, key, configured, list((variables or {}).items())))
+
+    def _store_login(self, provider: str, login: Mapping[str, Any]) -> Call[None]:
+        return Call(native.store_login(self._native, provider, json_text(dict(login))))
+
+    def _forget_stored(self, provider: str) -> Call[bool]:
+        return Call(native.forget_stored(self._native, provider))
+
+    def _stored_keys(self) -> Call[List[StoredEntry]]:
+        return Call(native.stored_keys(self._native), _stored)
+
+
+def _stored(text: str) -> List[StoredEntry]:
+    return [StoredEntry(entry["provider"], entry["type"]) for entry in json.loads(text)]

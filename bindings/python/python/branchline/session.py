@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._blocking import BlockingOperations
 from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
 from .events import JsonObject
+from .models import StoredEntry
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
 from .replay import Replay
 from .run import RunResult
@@ -209,6 +210,34 @@ class Engine(EngineCore):
         ``replay.divergence`` has both sides. ``compare_tool_results``: False lets live tools say something else.
         """
         return self._add_replay(path, name, compare_tool_results)
+
+    def store_key(
+        self,
+        provider: str,
+        key: Optional[str],
+        *,
+        configured: bool = False,
+        variables: Optional[Mapping[str, str]] = None,
+    ) -> None:
+        """Stores a key in the file that ``auth_file`` or ``agent_files`` names, in the place of what was stored for it.
+
+        It is pi's file: other entries stay, and it is changed under the lock pi takes. ``configured``: the key may have
+        variables, ``$NAME``, and one that begins with ``!`` is a command. ``variables``: such that only this provider
+        sees; ``key`` may be None then.
+        """
+        self._store_key(provider, key, configured, variables).wait()
+
+    def store_login(self, provider: str, login: Mapping[str, Any]) -> None:
+        """Stores a login there: ``{"access": …, "refresh": …, "expires": milliseconds}``."""
+        self._store_login(provider, login).wait()
+
+    def forget_stored(self, provider: str) -> bool:
+        """Removes what is stored for a provider. Tells whether something was."""
+        return self._forget_stored(provider).wait()
+
+    def stored_keys(self) -> List[StoredEntry]:
+        """What is stored, in the order of the file, without secrets."""
+        return self._stored_keys().wait()
 
     def close(self) -> None:
         """Aborts and closes every session and waits until their files are released. May be called again."""
