@@ -206,7 +206,7 @@ class Engine(EngineCore):
         configured: bool = False,
         variables: Optional[Mapping[str, str]] = None,
     ) -> None:
-        """Stores a key in the file that ``auth_file`` or ``agent_files`` names, in the place of what was stored for it."""
+        """Stores a key in the file that ``auth_file`` or ``agent_files`` names, in the place of what it had for it."""
         await self._store_key(provider, key, configured, variables)
 
     async def store_login(self, provider: str, login: Mapping[str, Any]) -> None:
