@@ -199,6 +199,31 @@ fn p23_layers() {
     assert_eq!(available, ["scripted/demo", "ollama/a/b:c"], "P36");
 }
 
+/// P22, P23: an entry takes what it leaves out from earlier ones; an override says neither protocol nor address.
+#[test]
+fn p22_earlier_entries() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = configured(
+        dir.path(),
+        r#"{"providers": {"mine": {
+            "models": [
+                {"id": "a", "api": "openai-completions", "baseUrl": "https://a.example/v1"},
+                {"id": "b"},
+                {"id": "c", "api": "anthropic-messages", "baseUrl": "https://c.example"},
+                {"id": "d", "api": "anthropic-messages"}
+            ],
+            "modelOverrides": {"a": {"api": "anthropic-messages", "baseUrl": 7, "name": "Changed"}}
+        }}}"#,
+    );
+    assert_eq!(engine.model_problems(), []);
+    let models = engine.models();
+    let place = |id: &str| (find(&models, id).api.as_str(), find(&models, id).base_url.as_str());
+    assert_eq!(place("mine/a"), ("openai-completions", "https://a.example/v1"));
+    assert_eq!(find(&models, "mine/a").name, "Changed");
+    assert_eq!(place("mine/b"), ("openai-completions", "https://a.example/v1"));
+    assert_eq!(place("mine/d"), ("anthropic-messages", "https://c.example"));
+}
+
 /// P20, P21, P25: what is wrong is told, and the rest stays usable.
 #[test]
 fn p25_problems() {

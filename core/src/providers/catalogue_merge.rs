@@ -28,7 +28,7 @@ pub(super) fn layer(
         }
     }
     for entry in config.models() {
-        let model = complete(entry, base, config, usual)?;
+        let model = complete(entry, &models, config, usual)?;
         match models.iter_mut().find(|known| known.get("id") == model.get("id")) {
             Some(known) => *known = model,
             None => models.push(model),
@@ -59,7 +59,7 @@ fn check(config: &ProviderConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// A model entry with everything that it leaves out (P22).
+/// A model entry with everything that it leaves out (P22). `base` is what is known of the provider, earlier entries too.
 fn complete(
     entry: &JsonObject,
     base: &[JsonObject],
@@ -110,11 +110,11 @@ fn complete(
     Ok(model)
 }
 
-/// Changes single fields of a model (P23).
+/// Changes single fields of a model (P23). Which model it is and where it is are no such fields; headers are the access's.
 pub(super) fn change(model: &mut JsonObject, changes: &JsonObject) {
     for (key, value) in changes {
         match (key.as_str(), value) {
-            ("id" | "provider" | "headers", _) => {}
+            ("id" | "type" | "provider" | "api" | "baseUrl" | "headers", _) => {}
             ("compat", Value::Object(value)) => merge(model, key, value, 2),
             ("samplingParamsByThinkingLevel", Value::Object(value)) => merge(model, key, value, 2),
             ("inputLimits", Value::Object(value)) => merge(model, key, value, 3),

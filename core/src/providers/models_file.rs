@@ -158,7 +158,8 @@ impl Check {
             let id = model.get("id").and_then(Value::as_str);
             self.expect(id.is_some_and(|id| !id.is_empty()), &format!("{path}.id"), "a text");
         }
-        self.texts(model, path, &["name", "api", "baseUrl"]);
+        // An override has neither api nor baseUrl; what stands there does not count.
+        self.texts(model, path, if needs_id { &["name", "api", "baseUrl"] } else { &["name"] });
         self.flags(model, path, &["reasoning"]);
         self.headers(model, path);
         let objects = [
