@@ -199,6 +199,41 @@ fn p23_layers() {
     assert_eq!(available, ["scripted/demo", "ollama/a/b:c"], "P36");
 }
 
+/// P5, P7: a newer list replaces models of the same name and adds others; configuration is laid over both.
+#[test]
+fn p7_a_newer_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = dir.path().join("newer.jsonl");
+    let line = |id: &str, kind: &str, window: u64| {
+        json!({"provider": "anthropic", "id": id, "type": kind, "name": "New", "api": "anthropic-messages",
+            "baseUrl": "https://api.anthropic.com", "contextWindow": window, "input": ["text"]})
+    };
+    let text = format!(
+        "{}\n\n{}\n{}\n",
+        line("claude-fable-5", "chat", 7),
+        line("claude-next", "chat", 8),
+        line("painter", "image", 9)
+    );
+    std::fs::write(&list, text).unwrap();
+    let with = || options().catalogue(CatalogueOptions::default().newer_list(&list));
+    let newer = engine(with());
+    newer
+        .configure_models(r#"{"providers": {"anthropic": {"modelOverrides": {"claude-next": {"maxTokens": 5}}}}}"#)
+        .unwrap();
+    let models = newer.models();
+    assert_eq!(models.iter().filter(|model| model.full_name() == "anthropic/claude-fable-5").count(), 1);
+    assert_eq!(find(&models, "anthropic/claude-fable-5").context_window, 7);
+    let next = find(&models, "anthropic/claude-next");
+    assert_eq!((next.context_window, next.max_tokens), (8, 5));
+    assert_eq!(models.len(), engine(options()).models().len() + 1, "an image model is none of ours");
+    for (wrong, place) in [("{", "line 1"), ("\n{\"id\": \"x\"}", "line 2")] {
+        std::fs::write(&list, wrong).unwrap();
+        let engine = engine(with());
+        assert!(engine.models().len() > 100);
+        assert!(engine.model_problems()[0].message.contains(place), "{:?}", engine.model_problems());
+    }
+}
+
 /// P22, P23: an entry takes what it leaves out from earlier ones; an override says neither protocol nor address.
 #[test]
 fn p22_earlier_entries() {

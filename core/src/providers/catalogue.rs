@@ -26,13 +26,17 @@ const BUILTIN: &str = include_str!("data/models.jsonl");
 pub struct CatalogueOptions {
     /// The built-in ones. Default true.
     pub builtin: bool,
+    /// A newer list of models than the built-in one, a model as JSON on each line (P1): one of the same provider and id takes
+    /// the place of the built-in one, others are added (P7). Models of other types than `chat` are passed over (P5). It is
+    /// read when the first model is asked for.
+    pub newer_list: Option<PathBuf>,
     /// A `models.json` (P20). It is read when the first model is asked for.
     pub models_file: Option<PathBuf>,
 }
 
 impl Default for CatalogueOptions {
     fn default() -> CatalogueOptions {
-        CatalogueOptions { builtin: true, models_file: None }
+        CatalogueOptions { builtin: true, newer_list: None, models_file: None }
     }
 }
 
@@ -40,6 +44,12 @@ impl CatalogueOptions {
     /// Sets [`builtin`](Self::builtin).
     pub fn builtin(mut self, known: bool) -> Self {
         self.builtin = known;
+        self
+    }
+
+    /// Sets [`newer_list`](Self::newer_list).
+    pub fn newer_list(mut self, path: impl Into<PathBuf>) -> Self {
+        self.newer_list = Some(path.into());
         self
     }
 
@@ -132,12 +142,12 @@ impl Catalogue {
         let mut table = Table::default();
         let mut bases: Vec<(String, Vec<JsonObject>)> = Vec::new();
         if self.options.builtin {
-            for model in builtin() {
-                let provider = model.get("provider").and_then(Value::as_str).unwrap_or_default();
-                match bases.iter_mut().find(|(name, _)| name == provider) {
-                    Some((_, models)) => models.push(model),
-                    None => bases.push((provider.to_owned(), vec![model])),
-                }
+            builtin().for_each(|model| take_in(&mut bases, model));
+        }
+        if let Some(path) = &self.options.newer_list {
+            match models_file::read_list(path) {
+                Ok(models) => models.into_iter().for_each(|model| take_in(&mut bases, model)),
+                Err(problem) => table.problems.push(problem),
             }
         }
         let mut configs: Vec<(Option<PathBuf>, ProviderConfig)> = Vec::new();
@@ -157,6 +167,23 @@ impl Catalogue {
             table.provider(&name, models, configs.iter().filter(|(_, config)| config.id == name));
         }
         table
+    }
+}
+
+/// Adds a model to those of its provider, in the place of one with the same id.
+fn take_in(bases: &mut Vec<(String, Vec<JsonObject>)>, model: JsonObject) {
+    let provider = model.get("provider").and_then(Value::as_str).unwrap_or_default();
+    let models = match bases.iter().position(|(name, _)| name == provider) {
+        Some(at) => &mut bases[at].1,
+        None => {
+            bases.push((provider.to_owned(), Vec::new()));
+            let at = bases.len() - 1;
+            &mut bases[at].1
+        }
+    };
+    match models.iter_mut().find(|known| known.get("id") == model.get("id")) {
+        Some(known) => *known = model,
+        None => models.push(model),
     }
 }
 

@@ -67,10 +67,45 @@ impl ProviderConfig {
 ///
 /// Errors: what is wrong with it; then nothing of it counts.
 pub(super) fn read(path: &Path) -> Result<Vec<ProviderConfig>, ModelProblem> {
-    let problem = |message: String| ModelProblem { path: Some(path.to_path_buf()), provider: None, message };
+    match text(path)? {
+        Some(text) => parse(&text).map_err(|message| problem(path, message)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Reads a list of models, one on each line. Blocks.
+///
+/// Errors: the first line that is wrong; then nothing of it counts.
+pub(super) fn read_list(path: &Path) -> Result<Vec<JsonObject>, ModelProblem> {
+    let Some(text) = text(path)? else {
+        return Err(problem(path, "the list of models is not there".to_owned()));
+    };
+    let mut models = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |why: &str| problem(path, format!("line {} of the list of models: {why}", at + 1));
+        let model: JsonObject = serde_json::from_str(line).map_err(|error| wrong(&error.to_string()))?;
+        if model.get("type").is_some_and(|kind| kind != "chat") {
+            continue;
+        }
+        let named = ["provider", "id", "api"].map(|key| model.get(key).and_then(Value::as_str).unwrap_or_default());
+        if named.contains(&"") {
+            return Err(wrong("a model needs a provider, an id and an api"));
+        }
+        models.push(model);
+    }
+    Ok(models)
+}
+
+fn problem(path: &Path, message: String) -> ModelProblem {
+    ModelProblem { path: Some(path.to_path_buf()), provider: None, message }
+}
+
+/// The text of a file; `None` if there is none.
+fn text(path: &Path) -> Result<Option<String>, ModelProblem> {
+    let problem = |message: String| problem(path, message);
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(problem(format!("cannot read the configuration of models: {error}"))),
     };
     if !metadata.is_file() || metadata.len() > LIMIT {
@@ -78,7 +113,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<ProviderConfig>, ModelProblem> {
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| problem(format!("cannot read the configuration of models: {error}")))?;
-    parse(&text).map_err(problem)
+    Ok(Some(text))
 }
 
 /// Reads a configuration.
