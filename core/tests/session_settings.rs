@@ -42,7 +42,8 @@ fn default_tools_are_the_active_ones() {
         (json!({"defaultTools": ["grep", "read", "nosuch", "grep"]}), vec!["grep", "read"]),
         (json!({"defaultTools": []}), vec![]),
         (json!({"defaultTools": ["+grep", "-bash"]}), vec!["read", "edit", "write", "grep"]),
-        (json!({"defaultTools": ["+grep", "bash"]}), vec!["bash"]),
+        (json!({"defaultTools": ["+grep", "bash", "-read"]}), vec!["bash", "grep"]),
+        (json!({"defaultTools": ["+read"]}), vec!["read", "bash", "edit", "write"]),
     ] {
         let (session, _) = scripted_with(&engine, dir.path(), json!([]), |options| options.settings(settings(given)));
         assert_eq!(session.state().tools, active);
@@ -58,11 +59,19 @@ fn default_tools_are_the_active_ones() {
 fn p800_default_tools_are_changed_by_signs() {
     let mut both = settings(json!({"defaultTools": ["read", "grep"]}));
     both.merge(json!({"defaultTools": ["-read", "+ls", "+grep"]}).as_object().unwrap().clone());
-    assert_eq!(both.default_tools(), ["ls", "grep"]);
+    assert_eq!(both.default_tools(), ["grep", "ls"]);
     both.merge(json!({"defaultTools": ["-nothing"]}).as_object().unwrap().clone());
-    assert_eq!(both.default_tools(), ["ls", "grep"]);
+    assert_eq!(both.default_tools(), ["grep", "ls"]);
     both.merge(json!({"defaultTools": ["read"]}).as_object().unwrap().clone());
     assert_eq!(both.default_tools(), ["read"]);
+}
+
+/// S283: an old name that holds no number says nothing, and hides nothing.
+#[test]
+fn s283_old_names_that_are_wrong() {
+    let mut both = settings(json!({"retry": {"provider": {"maxRetryDelayMs": 3}}}));
+    both.merge(json!({"retry": {"maxDelayMs": "x"}}).as_object().unwrap().clone());
+    assert_eq!(both.provider_max_retry_delay(), std::time::Duration::from_millis(3));
 }
 
 /// P801: shell and prefix of commands, for the model's tool and for the person; what the host chose itself is stronger.

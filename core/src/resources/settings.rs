@@ -121,8 +121,8 @@ impl Settings {
         settings
     }
 
-    /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there, a
-    /// `defaultTools` of nothing but `+name` and `-name` changes the one that is there, anything else replaces (P800).
+    /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there, the
+    /// signs of a `defaultTools` of `+name` and `-name` change the one that is there, anything else replaces (P800).
     pub fn merge(&mut self, mut values: Map<String, Value>) {
         migrate(&mut values);
         for key in RESOURCE_LISTS {
@@ -132,17 +132,8 @@ impl Settings {
                 list.extend(known.iter().cloned());
             }
         }
-        if let Some(Value::Array(list)) = values.get_mut("defaultTools")
-            && let Some(changes) = tool_changes(list)
-        {
-            let mut tools = self.default_tools();
-            for (add, name) in changes {
-                tools.retain(|known| *known != name);
-                if add {
-                    tools.push(name);
-                }
-            }
-            *list = tools.into_iter().map(Value::String).collect();
+        if let Some(Value::Array(list)) = values.get_mut("defaultTools") {
+            *list = changed_tools(self, list);
         }
         merge(&mut self.values, values);
     }
@@ -328,14 +319,24 @@ fn read(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     }
 }
 
-/// The changes of a list of nothing but `+name` and `-name`: whether a tool is added, and its name.
-fn tool_changes(list: &[Value]) -> Option<Vec<(bool, String)>> {
-    let change = |entry: &Value| {
-        let text = entry.as_str()?;
-        let (sign, name) = (text.chars().next()?, text.get(1..)?);
-        matches!(sign, '+' | '-').then(|| (sign == '+', name.to_owned()))
-    };
-    (!list.is_empty()).then(|| list.iter().map(change).collect()).flatten()
+/// A `defaultTools` with its signs applied: to the plain names in it, or if it has none to the list that is there.
+fn changed_tools(settings: &Settings, list: &[Value]) -> Vec<Value> {
+    let signed = |entry: &&Value| entry.as_str().is_some_and(|name| name.starts_with(['+', '-']));
+    if !list.iter().any(|entry| signed(&entry)) {
+        return list.to_vec();
+    }
+    let plain: Vec<Value> = list.iter().filter(|entry| !signed(entry)).cloned().collect();
+    let usual = || settings.default_tools().into_iter().map(Value::String).collect();
+    let mut tools = if plain.is_empty() { usual() } else { plain };
+    for entry in list.iter().filter(signed).filter_map(Value::as_str) {
+        let name = Value::from(&entry[1..]);
+        match entry.starts_with('+') {
+            true if tools.contains(&name) => {}
+            true => tools.push(name),
+            false => tools.retain(|known| *known != name),
+        }
+    }
+    tools
 }
 
 fn merge(under: &mut Map<String, Value>, over: Map<String, Value>) {
@@ -360,6 +361,7 @@ fn migrate(values: &mut Map<String, Value>) {
     }
     if let Some(Value::Object(retry)) = values.get_mut("retry")
         && let Some(delay) = retry.shift_remove("maxDelayMs")
+        && delay.is_number()
         && let Value::Object(provider) = retry.entry("provider").or_insert_with(|| Value::Object(Map::new()))
     {
         provider.entry("maxRetryDelayMs").or_insert(delay);
