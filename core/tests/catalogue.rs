@@ -118,6 +118,14 @@ fn p90_parts() {
     assert_eq!(engine.find_model("fast").unwrap_err().code(), ErrorCode::UnknownModel);
     assert_eq!(found("b/fast:high:low"), ("b/fast-1".to_owned(), "low".to_owned()), "the last level counts");
     assert_eq!(found("za"), ("b/Zig".to_owned(), String::new()), "by its name");
+    add("router", "b/zig", "B's own");
+    assert_eq!(found("b/zig"), ("b/Zig".to_owned(), String::new()));
+    add("router", "b/fast", "Fast");
+    assert_eq!(
+        found("b/fast"),
+        ("b/fast-1".to_owned(), String::new()),
+        "the provider that is named, if it can be used"
+    );
     assert_eq!(found("c/oth:off"), ("router/c/other".to_owned(), "off".to_owned()));
 }
 

@@ -68,6 +68,12 @@ pub(crate) fn meant(
     loop {
         let found = match exact(models, rest, usable) {
             Ok(None) => partial(models, rest, usable),
+            // An id of a router's that begins like a provider: a part of what that provider has goes before it, if it can
+            // be used.
+            found if named(models, rest).is_none() => match at_provider(models, rest, usable) {
+                Ok(Some(model)) if usable(&model) => Ok(Some(model)),
+                _ => found,
+            },
             found => found,
         };
         match found {
@@ -141,15 +147,20 @@ fn partial(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) 
     if text.is_empty() {
         return Ok(None);
     }
-    let of_provider = text.split_once('/').filter(|(_, rest)| !rest.is_empty());
-    let mut found = match of_provider {
-        Some((provider, rest)) => holding(models.iter().filter(|model| same(&model.provider, provider)), rest),
-        None => Vec::new(),
-    };
-    // The text may be a part of a router's id as well.
-    if found.is_empty() {
-        found = holding(models.iter(), text);
+    match at_provider(models, text, usable) {
+        // The text may be a part of a router's id as well.
+        Ok(None) => best(holding(models.iter(), text), usable),
+        found => found,
     }
+}
+
+/// The same for `provider/part`, among the models of that provider.
+fn at_provider(models: &[Arc<Model>], text: &str, usable: &impl Fn(&Model) -> bool) -> Found {
+    let Some((provider, rest)) = text.split_once('/').filter(|(_, rest)| !rest.is_empty()) else { return Ok(None) };
+    best(holding(models.iter().filter(|model| same(&model.provider, provider)), rest), usable)
+}
+
+fn best(mut found: Vec<&Arc<Model>>, usable: &impl Fn(&Model) -> bool) -> Found {
     if found.iter().any(|model| usable(model)) {
         found.retain(|model| usable(model));
     }

@@ -1,4 +1,4 @@
-//! The real pi (`peer.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
+//! The real pi (`peer.mjs` and `resources.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
 //! in either implementation.
 
 mod op;
@@ -34,6 +34,14 @@ impl Peer {
     /// # Panics
     /// When the setup fails for any other reason.
     pub fn start() -> Option<Peer> {
+        Peer::start_script("peer.mjs")
+    }
+
+    /// The same for another script of this folder.
+    ///
+    /// # Panics
+    /// As [`Peer::start`].
+    pub fn start_script(name: &str) -> Option<Peer> {
         let root = repository();
         let setup =
             Command::new(root.join("tools/setup-peer.sh")).stdout(Stdio::null()).status().expect("setup-peer.sh");
@@ -44,7 +52,7 @@ impl Peer {
         let pi = root.join("build/peer");
         let agent = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new(pi.join("node"))
-            .arg(root.join("tests/interop/peer.mjs"))
+            .arg(root.join("tests/interop").join(name))
             .env("PI_ROOT", &pi)
             .env("PI_CODING_AGENT_DIR", agent.path())
             .env("PI_OFFLINE", "1")
