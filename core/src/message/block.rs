@@ -58,6 +58,8 @@ pub struct ToolCallBlock<'a> {
     pub arguments: &'a Value,
     /// Set when the model's argument text was not a JSON object; `arguments` is then `{}`.
     pub arguments_error: Option<&'a str>,
+    /// The group of tools the service found the tool in, if it has such groups.
+    pub namespace: Option<&'a str>,
 }
 
 impl<'a> Block<'a> {
@@ -77,7 +79,8 @@ impl<'a> Block<'a> {
             }),
             Some("toolCall") => string("id").zip(string("name")).map(|(id, name)| {
                 let arguments = value.get("arguments").unwrap_or(&Value::Null);
-                Block::ToolCall(ToolCallBlock { id, name, arguments, arguments_error: string("argumentsError") })
+                let (arguments_error, namespace) = (string("argumentsError"), string("namespace"));
+                Block::ToolCall(ToolCallBlock { id, name, arguments, arguments_error, namespace })
             }),
             _ => None,
         };

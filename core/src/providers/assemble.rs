@@ -321,6 +321,14 @@ impl Assembler {
         self.events.push_back(StreamEvent::Done(message));
     }
 
+    /// The message, if it is the last that was told.
+    pub(crate) fn finished(&self) -> Option<&Message> {
+        match self.events.back() {
+            Some(StreamEvent::Done(message)) => Some(message),
+            _ => None,
+        }
+    }
+
     /// Tells something that is no part of the message.
     pub(crate) fn push(&mut self, event: StreamEvent) {
         self.events.push_back(event);

@@ -11,6 +11,9 @@ use super::protocol::{Call, Protocol};
 use super::reading::Reading;
 use super::{Request, ResponseStream, StreamEvent};
 
+/// How many other requests may be made in place of one that was refused, each for another reason.
+const OTHER_REQUESTS: usize = 3;
+
 /// What requests of an engine share.
 pub(crate) struct Services {
     /// Connections and what is known about services.
@@ -111,10 +114,11 @@ impl Driver {
             max_delay: options.max_retry_delay,
             idle: options.idle_timeout.unwrap_or(services.http.idle_timeout()),
         };
+        self.protocol.begin(&request, &mut self.out);
         let mut sent = services.http.send(&outgoing, policy, cancel).await;
-        if let Err(Failure::Refused(refusal)) = &sent
-            && let Some(mut instead) = self.protocol.instead(&call, refusal)
-        {
+        for _ in 0..OTHER_REQUESTS {
+            let Err(Failure::Refused(refusal)) = &sent else { break };
+            let Some(mut instead) = self.protocol.instead(&call, &outgoing, refusal) else { break };
             call.configure(&mut instead);
             sent = services.http.send(&instead, policy, cancel).await;
             outgoing = instead;
@@ -122,7 +126,7 @@ impl Driver {
         self.secrets = outgoing.secrets;
         match sent {
             Ok(answer) => {
-                let interpreter = self.protocol.interpreter(&request);
+                let interpreter = self.protocol.interpreter(&request, outgoing.memo);
                 self.out.start();
                 self.state = State::Streaming { answer, reading: Reading::new(interpreter) };
             }

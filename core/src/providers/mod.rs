@@ -11,6 +11,7 @@ mod assemble;
 mod auth;
 mod auth_file;
 mod auth_write;
+mod billing;
 pub mod call_id;
 pub mod catalogue;
 mod catalogue_merge;
@@ -53,6 +54,7 @@ pub mod scripted;
 mod services;
 pub mod sse;
 mod strict;
+mod tool_changes;
 mod transcript;
 mod wire;
 

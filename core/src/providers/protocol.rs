@@ -5,7 +5,7 @@ use secrecy::ExposeSecret;
 use super::Request;
 use super::assemble::Assembler;
 use super::auth::Auth;
-use super::http::{Outgoing, Refusal};
+use super::http::{Memo, Outgoing, Refusal};
 use super::sse::SseEvent;
 
 /// One wire protocol, shared by all requests of an engine.
@@ -23,14 +23,16 @@ pub(crate) trait Protocol: Send + Sync {
     /// Errors: why there can be none; the sentence becomes the error of the response.
     fn prepare(&self, call: &Call<'_>) -> Result<Outgoing, String>;
 
-    /// Reads the answer of one request.
-    fn interpreter(&self, request: &Request) -> Box<dyn Interpreter>;
+    /// What the message says of the request before anything is answered.
+    fn begin(&self, _request: &Request, _out: &mut Assembler) {}
+    /// Reads the answer of one request; `memo` is that of the request which was answered.
+    fn interpreter(&self, request: &Request, memo: Option<Memo>) -> Box<dyn Interpreter>;
 
     /// The error message for a refusal, in the form of P101.
     fn refused(&self, request: &Request, refusal: &Refusal) -> String;
 
-    /// Another request to make instead, once, when this one was refused.
-    fn instead(&self, _call: &Call<'_>, _refusal: &Refusal) -> Option<Outgoing> {
+    /// Another request to make instead when this one was refused. The driver asks a few times at the most.
+    fn instead(&self, _call: &Call<'_>, _refused: &Outgoing, _refusal: &Refusal) -> Option<Outgoing> {
         None
     }
 }

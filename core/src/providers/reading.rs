@@ -78,7 +78,7 @@ pub fn read_recorded_pieces(model: Model, pieces: &[&[u8]]) -> Option<Vec<Stream
     let protocol = protocols().into_iter().find(|protocol| protocol.api() == model.api)?;
     let mut out = Assembler::new(model.clone());
     out.start();
-    let mut reading = Reading::new(protocol.interpreter(&Request::new(model, Vec::new())));
+    let mut reading = Reading::new(protocol.interpreter(&Request::new(model, Vec::new()), None));
     let over = pieces.iter().try_fold(false, |over, piece| if over { Ok(true) } else { reading.take(piece, &mut out) });
     if let Err(error) = over.and_then(|over| if over { Ok(()) } else { reading.end(&mut out) }) {
         out.fail(&error);

@@ -1,7 +1,8 @@
-//! The conversation in the service's form (P205–P209, P211, P212, P217).
+//! The conversation in the service's form (P205–P209, P211, P212, P217, P218).
 
 use serde_json::{Value, json};
 
+use super::super::tool_changes::{self, Define, ToolPlan};
 use super::super::transcript::{UniqueIds, changes_text, images, is_blank, joined_texts, transcript};
 use super::super::{Request, call_id};
 use super::request::mark;
@@ -9,18 +10,56 @@ use crate::message::{Block, Message, Role};
 
 /// Stands in front of images when there is no text.
 const SEE_IMAGE: &str = "(see attached image)";
+/// The levels a message may say.
+const LEVELS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// Stands in an error result for images, which are only allowed behind it.
 const IMAGE_BEHIND: &str = "(image attached after the tool results)";
 
+/// What stands among the messages instead of in front of them.
+pub(super) struct Changes<'a> {
+    /// Later system messages.
+    pub(super) in_place: bool,
+    /// Changes of tools that are not contained in the list at the head.
+    pub(super) plan: Option<&'a ToolPlan>,
+    /// The service's form of declarations.
+    pub(super) define: &'a Define<'a>,
+    /// The level of the answer to come; those of earlier answers are told too.
+    pub(super) effort: Option<&'a str>,
+}
+
 /// The system prompt and the messages, the last of them marked for the cache.
-pub(super) fn convert(request: &Request, cache: Option<&Value>) -> (String, Vec<Value>) {
-    let in_place = request.model.compat.is("supportsMidConvoSystemMessages", false);
+///
+/// Errors: a tool cannot be declared.
+pub(super) fn convert(
+    request: &Request,
+    cache: Option<&Value>,
+    changes: &Changes<'_>,
+) -> Result<(String, Vec<Value>), String> {
     let ids = UniqueIds::new(request, 64);
     let normalize = |id: &str, _: &Message| ids.unique(id, call_id::anthropic(id));
-    let transcript = transcript(request, Some(&normalize), in_place);
+    let transcript = transcript(request, Some(&normalize), changes.in_place);
     let mut writer = Writer { allow_empty: request.model.compat.is("allowEmptySignature", false), ..Writer::default() };
+    let mut number = usize::from(request.messages.first().is_some_and(|first| first.role() == Role::System));
     for message in &transcript.messages {
-        writer.add(message);
+        match message.role() {
+            Role::System => {
+                writer.end_results();
+                let plan = changes.plan.filter(|plan| plan.tells(number));
+                number += 1;
+                let blocks = system_blocks(message, plan.is_some(), changes.define)?;
+                if !blocks.is_empty() {
+                    writer.system.push(blocks.into());
+                }
+            }
+            Role::Assistant if changes.effort.is_some() => {
+                let own = message.get_str("provider") == Some(&request.model.provider)
+                    && message.get_str("api") == Some(&request.model.api);
+                let level = message.get_str("providerThinkingLevel").filter(|level| own && LEVELS.contains(level));
+                writer.effort = level.map(str::to_owned);
+                writer.add(message);
+            }
+            _ => writer.add(message),
+        }
     }
     writer.end_results();
     writer.end_system();
@@ -33,7 +72,39 @@ pub(super) fn convert(request: &Request, cache: Option<&Value>) -> (String, Vec<
             mark(block, cache);
         }
     }
-    (transcript.system, messages)
+    messages.extend(changes.effort.map(effort));
+    Ok((transcript.system, messages))
+}
+
+/// An answer in the form in which the next request sends it; `None` if it holds nothing.
+pub(super) fn reply(message: &Message, allow_empty: bool) -> Option<Value> {
+    let mut writer = Writer { allow_empty, ..Writer::default() };
+    writer.add(message);
+    writer.out.pop()
+}
+
+/// A message that only says how much to think from here on.
+fn effort(level: &str) -> Value {
+    json!({"role": "system", "content": [], "output_config": {"effort": level}})
+}
+
+/// A later system message; with its changes of tools if those are told in place.
+fn system_blocks(message: &Message, tells_tools: bool, define: &Define<'_>) -> Result<Vec<Value>, String> {
+    let mut blocks = Vec::new();
+    let text = changes_text(message);
+    if !is_blank(&text) {
+        blocks.push(json!({"type": "text", "text": text}));
+    }
+    if tells_tools {
+        for name in tool_changes::removed(message) {
+            blocks.push(json!({"type": "tool_removal", "tool": {"type": "tool_reference", "name": name}}));
+        }
+        for definition in define(tool_changes::added(message))? {
+            let tool = json!({"type": "tool_definition", "definition": definition});
+            blocks.push(json!({"type": "tool_addition", "tool": tool}));
+        }
+    }
+    Ok(blocks)
 }
 
 #[derive(Default)]
@@ -42,8 +113,10 @@ struct Writer {
     /// Results that follow each other, and what stands behind them.
     results: Vec<Value>,
     behind: Vec<Value>,
-    /// System texts held back until the next assistant turn.
+    /// System messages held back until the next assistant turn, the blocks of each.
     system: Vec<Value>,
+    /// How much the next assistant turn was made to think.
+    effort: Option<String>,
     allow_empty: bool,
 }
 
@@ -54,12 +127,6 @@ impl Writer {
         }
         self.end_results();
         match message.role() {
-            Role::System => {
-                let text = changes_text(message);
-                if !is_blank(&text) {
-                    self.system.push(json!({"type": "text", "text": text}));
-                }
-            }
             Role::User => {
                 let content = user(message);
                 if !content.is_null() {
@@ -70,6 +137,7 @@ impl Writer {
                 let blocks: Vec<Value> = message.blocks().filter_map(|block| self.assistant(block)).collect();
                 if !blocks.is_empty() {
                     self.end_system();
+                    self.out.extend(self.effort.take().as_deref().map(effort));
                     self.out.push(json!({"role": "assistant", "content": blocks}));
                 }
             }
@@ -133,8 +201,7 @@ impl Writer {
     }
 
     fn end_system(&mut self) {
-        if !self.system.is_empty() {
-            let content = std::mem::take(&mut self.system);
+        for content in std::mem::take(&mut self.system) {
             self.out.push(json!({"role": "system", "content": content}));
         }
     }

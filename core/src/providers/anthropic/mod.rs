@@ -1,14 +1,16 @@
 //! Anthropic Messages (P200–P228). `request` writes the body, `messages` the conversation in it, `stream` reads the
-//! answer.
+//! answer, `threads` knows what the service holds.
 
 mod messages;
 mod request;
 mod stream;
+mod threads;
 
 use std::collections::HashSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use super::http::{Outgoing, Refusal, cut};
+use super::assemble::Assembler;
+use super::http::{Memo, Outgoing, Refusal, cut};
 use super::protocol::{Call, Interpreter, Protocol};
 use super::{Request, strict};
 
@@ -20,6 +22,7 @@ const REMEMBERED: usize = 4096;
 pub(crate) struct Anthropic {
     /// Sessions whose strict tools were refused: they go without (P228).
     lenient: Mutex<HashSet<String>>,
+    threads: Arc<threads::Threads>,
 }
 
 impl Anthropic {
@@ -38,11 +41,19 @@ impl Protocol for Anthropic {
     }
 
     fn prepare(&self, call: &Call<'_>) -> Result<Outgoing, String> {
-        request::outgoing(call, self.is_lenient(&call.request.session_id))
+        request::outgoing(call, self.is_lenient(&call.request.session_id), &self.threads)
     }
 
-    fn interpreter(&self, _: &Request) -> Box<dyn Interpreter> {
-        Box::new(stream::Messages::default())
+    fn begin(&self, request: &Request, out: &mut Assembler) {
+        if let Some(effort) = request::effort_in_place(request) {
+            out.set("providerThinkingLevel", effort);
+        }
+    }
+
+    fn interpreter(&self, request: &Request, memo: Option<Memo>) -> Box<dyn Interpreter> {
+        let begun = memo.and_then(|memo| memo.downcast::<threads::Begun>().ok());
+        let thread = begun.map(|begun| (self.threads.clone(), *begun));
+        Box::new(stream::Messages::new(&request.model, thread))
     }
 
     fn refused(&self, _: &Request, refusal: &Refusal) -> String {
@@ -52,8 +63,12 @@ impl Protocol for Anthropic {
         format!("{} {body}", refusal.status).trim_end().to_owned()
     }
 
-    fn instead(&self, call: &Call<'_>, refusal: &Refusal) -> Option<Outgoing> {
+    fn instead(&self, call: &Call<'_>, refused: &Outgoing, refusal: &Refusal) -> Option<Outgoing> {
         let request = call.request;
+        let begun = refused.memo.as_ref().and_then(|memo| memo.downcast_ref::<threads::Begun>());
+        if begun.is_some_and(|begun| self.threads.refused(begun, refusal)) {
+            return self.prepare(call).ok();
+        }
         let preferred = request.tools.iter().any(|tool| strict::wish(tool) == strict::Wish::Prefer);
         if !preferred || !is_about_strict_tools(refusal) || self.is_lenient(&request.session_id) {
             return None;
@@ -64,7 +79,7 @@ impl Protocol for Anthropic {
             }
             known.insert(request.session_id.clone());
         }
-        request::outgoing(call, true).ok()
+        self.prepare(call).ok()
     }
 }
 

@@ -1,12 +1,19 @@
 //! The answer: events of the service become steps of the response (P220–P227).
 
+use std::sync::Arc;
+
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::assemble::Assembler;
+use super::super::billing::{self, Bill};
+use super::super::openai_shared as shared;
 use super::super::protocol::{Flow, Interpreter};
 use super::super::sse::SseEvent;
 use super::super::wire::{self, Count, Text, Wire};
+use super::super::{Model, Prices};
+use super::threads::{Begun, Threads};
 use crate::message::{StopReason, Usage};
 
 /// The events with a meaning; others are skipped unread.
@@ -33,8 +40,8 @@ struct Event<'a> {
     content_block: Option<Block<'a>>,
     #[serde(borrow, default)]
     delta: Option<Delta<'a>>,
-    #[serde(default)]
-    usage: Option<Tokens>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -43,8 +50,8 @@ struct Start<'a> {
     id: Text<'a>,
     #[serde(borrow, default)]
     model: Text<'a>,
-    #[serde(default)]
-    usage: Option<Tokens>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -126,8 +133,14 @@ impl Wire for Events {
 }
 
 /// The state of one answer.
-#[derive(Default)]
 pub(super) struct Messages {
+    /// The prices of models that may have answered in place of the one that was asked (P224).
+    fallbacks: Vec<(String, Prices)>,
+    /// Those of the model that answers.
+    prices: Prices,
+    bills: bool,
+    /// Where the request stands in the service's memory.
+    thread: Option<(Arc<Threads>, Begun)>,
     /// Index in our message for each index of theirs.
     blocks: Vec<Option<usize>>,
     /// Arguments that came complete with the start of a call: theirs count if no piece follows.
@@ -171,11 +184,39 @@ impl Interpreter for Messages {
             None => return Err("the stream ended without a stop reason".to_owned()),
         };
         out.finish(reason);
+        if let (Some((threads, begun)), Some(message)) = (&self.thread, out.finished()) {
+            threads.replied(begun, message);
+        }
         Ok(())
     }
 }
 
+/// The fallbacks of a model that have prices of their own.
+fn fallback_prices(model: &Model) -> Vec<(String, Prices)> {
+    let allowed = model.compat.get("allowedFallbackModels").and_then(Value::as_array);
+    let own = |entry: &&Value| entry.get("provider").is_none_or(|provider| provider == model.provider.as_str());
+    let priced = |entry: &Value| {
+        let cost = entry.get("cost").filter(|cost| cost.is_object())?;
+        Some((entry.get("model")?.as_str()?.to_owned(), Prices::from_json(cost)))
+    };
+    allowed.into_iter().flatten().filter(own).filter_map(priced).collect()
+}
+
 impl Messages {
+    pub(super) fn new(model: &Model, thread: Option<(Arc<Threads>, Begun)>) -> Messages {
+        Messages {
+            fallbacks: fallback_prices(model),
+            prices: model.prices.clone(),
+            bills: billing::bills(model),
+            thread,
+            blocks: Vec::new(),
+            complete_input: None,
+            stop: None,
+            explanation: None,
+            stopped: false,
+        }
+    }
+
     fn take(&mut self, event: &Event<'_>, name: &str, data: &str, out: &mut Assembler) -> Result<Flow, String> {
         let index = || usize::try_from(event.index.or_zero()).unwrap_or(usize::MAX);
         match event.kind.filled().unwrap_or(name) {
@@ -203,7 +244,10 @@ impl Messages {
                 if let Some(message) = &event.message {
                     out.set_response_id(message.id.or_empty());
                     out.set_response_model(message.model.or_empty());
-                    self.usage(message.usage.as_ref(), out);
+                    if let Some((_, prices)) = self.fallbacks.iter().find(|(id, _)| id == message.model.or_empty()) {
+                        self.prices = prices.clone();
+                    }
+                    self.usage(message.usage, out);
                 }
             }
             "message_delta" => {
@@ -214,7 +258,7 @@ impl Messages {
                     let explanation = delta.stop_details.as_ref().and_then(|details| details.explanation.filled());
                     self.explanation = explanation.map(str::to_owned).or(self.explanation.take());
                 }
-                self.usage(event.usage.as_ref(), out);
+                self.usage(event.usage, out);
             }
             "message_stop" => {
                 self.stopped = true;
@@ -276,8 +320,8 @@ impl Messages {
     }
 
     /// Counts are cumulative: what is named replaces what was known, what is missing or null changes nothing (P224).
-    fn usage(&mut self, tokens: Option<&Tokens>, out: &mut Assembler) {
-        let Some(tokens) = tokens else { return };
+    fn usage(&mut self, raw: Option<&RawValue>, out: &mut Assembler) {
+        let Some(tokens) = shared::read::<Tokens>(raw) else { return };
         let known = out.usage();
         let hour = tokens.cache_creation.as_ref().and_then(|it| it.ephemeral_1h_input_tokens.0);
         let mut usage = Usage {
@@ -291,6 +335,12 @@ impl Messages {
         };
         usage.total_tokens =
             [usage.input, usage.output, usage.cache_read, usage.cache_write].into_iter().fold(0, u64::saturating_add);
-        out.set_usage(usage);
+        let before = known.cost;
+        usage.cost = self.prices.cost(&usage);
+        let bill = shared::read::<Bill>(raw).filter(|_| self.bills).and_then(|bill| bill.total());
+        match bill.or((before.total_from_provider == Some(true)).then_some(before.total)) {
+            Some(total) => out.set_priced_usage(billing::billed(usage, total)),
+            None => out.set_priced_usage(usage),
+        }
     }
 }

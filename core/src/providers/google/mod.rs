@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use serde_json::{Value, json};
 
-use super::http::{Outgoing, Refusal};
+use super::http::{Memo, Outgoing, Refusal};
 use super::limits::{conversation_tokens, output_limit};
 use super::protocol::{Call, Interpreter, Protocol};
 use super::transcript::is_blank;
@@ -41,7 +41,7 @@ impl Protocol for Google {
         Ok(out)
     }
 
-    fn interpreter(&self, _: &Request) -> Box<dyn Interpreter> {
+    fn interpreter(&self, _: &Request, _: Option<Memo>) -> Box<dyn Interpreter> {
         Box::new(stream::Answers::new(self.counter.clone()))
     }
 

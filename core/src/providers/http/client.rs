@@ -37,7 +37,12 @@ pub(crate) struct Outgoing {
     pub(crate) secrets: Secrets,
     /// Why it cannot be sent: a header that is none.
     problem: Option<String>,
+    /// What the protocol wants to know again when this is answered.
+    pub(crate) memo: Option<Memo>,
 }
+
+/// See [`Outgoing::memo`].
+pub(crate) type Memo = Box<dyn std::any::Any + Send + Sync>;
 
 impl Outgoing {
     /// A POST of a JSON body.
@@ -45,7 +50,7 @@ impl Outgoing {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let (private, secrets) = (HeaderMap::new(), Secrets::default());
-        Outgoing { url, headers, private, body: body.into(), secrets, problem: None }
+        Outgoing { url, headers, private, body: body.into(), secrets, problem: None, memo: None }
     }
 
     /// Sets a header that any origin may see.

@@ -14,6 +14,6 @@ mod tls;
 pub use observer::WireObserver;
 pub use options::{NetworkOptions, ProxyChoice};
 
-pub(crate) use client::{Answer, Http, Outgoing, RetryPolicy};
+pub(crate) use client::{Answer, Http, Memo, Outgoing, RetryPolicy};
 pub(crate) use failure::{Failure, Refusal, cut};
 pub(crate) use secrets::Secrets;

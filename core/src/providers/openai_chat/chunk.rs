@@ -1,7 +1,6 @@
 //! The shape of one streamed chunk, read without copying text and without minding what is missing.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::providers::wire::{Count, Text};
@@ -108,9 +107,6 @@ pub(super) struct RawUsage {
     pub(super) cached_tokens: Count,
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     pub(super) completion_tokens_details: Option<CompletionDetails>,
-    pub(super) cost: Value,
-    pub(super) is_byok: Option<bool>,
-    pub(super) cost_details: Option<CostDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -124,12 +120,4 @@ pub(super) struct PromptDetails {
 #[serde(default)]
 pub(super) struct CompletionDetails {
     pub(super) reasoning_tokens: Count,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct CostDetails {
-    pub(super) upstream_inference_cost: Value,
-    pub(super) upstream_inference_prompt_cost: Value,
-    pub(super) upstream_inference_completions_cost: Value,
 }

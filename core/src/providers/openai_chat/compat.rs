@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::message::JsonObject;
 use crate::providers::Model;
+use crate::providers::billing::bills;
 use crate::providers::openai_shared::{CacheKeyMode, SessionHeaders, host_matches};
 
 /// The way a service is told how much to think (P310).
@@ -77,6 +78,8 @@ pub(super) struct ChatCompat {
     pub(super) budget_field: Option<String>,
     pub(super) grammar_tools: bool,
     pub(super) system_in_place: bool,
+    /// Tools that are added later are declared where they are added.
+    pub(super) tool_additions: bool,
     pub(super) strict: bool,
     pub(super) cache_marks: bool,
     pub(super) long_cache: bool,
@@ -162,6 +165,8 @@ impl ChatCompat {
             },
             grammar_tools: flags.is("supportsOpenAIGrammarTools", false),
             system_in_place: flags.is("supportsMidConvoSystemMessages", false),
+            tool_additions: flags.is("supportsMidConvoSystemMessages", false)
+                && flags.is("supportsMidConvoToolAdditions", false),
             strict: flags.is("supportsStrictMode", false),
             cache_marks: marks,
             long_cache: flags.is("supportsLongCacheRetention", !any(&[together, cloudflare, nvidia, ant_ling])),
@@ -171,7 +176,7 @@ impl ChatCompat {
                 SessionHeaders::parse(flags.text("sessionAffinityFormat")).unwrap_or(usual)
             }),
             vllm_priority: flags.get("vllmPriority").filter(|priority| priority.is_number()).cloned(),
-            bills: openrouter,
+            bills: bills(model),
         }
     }
 }

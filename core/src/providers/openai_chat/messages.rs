@@ -1,5 +1,7 @@
 //! The conversation in the form of chat completions (P302, P304, P306–P308).
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::compat::ChatCompat;
@@ -18,8 +20,12 @@ pub(super) struct Mapping<'a> {
     pub(super) compat: &'a ChatCompat,
     pub(super) reasoning: bool,
     pub(super) images: bool,
+    /// The number of the first system message that is no prompt.
+    pub(super) first_system: usize,
     /// Name → property of tools whose calls are sent as custom ones (P132).
-    pub(super) grammar_tools: &'a std::collections::HashMap<String, String>,
+    pub(super) grammar_tools: &'a HashMap<String, String>,
+    /// Tools declared where they were added: by the number of the system message.
+    pub(super) added_tools: HashMap<usize, Vec<Value>>,
 }
 
 impl Mapping<'_> {
@@ -28,11 +34,17 @@ impl Mapping<'_> {
         let mut out = Vec::with_capacity(transcript.messages.len() + 1);
         out.extend(self.system(&transcript.system));
         let mut after_result = false;
+        let mut system_number = self.first_system;
         let mut rest = transcript.messages.as_slice();
         while let Some((message, following)) = rest.split_first() {
             rest = following;
             match message.role() {
-                Role::System => out.extend(self.system(&changes_text(message))),
+                Role::System => {
+                    let tools = self.added_tools.get(&system_number);
+                    out.extend(tools.map(|tools| json!({"role": "system", "tools": tools})));
+                    out.extend(self.system(&changes_text(message)));
+                    system_number += 1;
+                }
                 Role::User => {
                     let Some(content) = user_content(message) else { continue };
                     if after_result && self.compat.assistant_after_tool_result {

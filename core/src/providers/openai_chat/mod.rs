@@ -18,7 +18,7 @@ use compat::ChatCompat;
 use stream::{ChatStream, ChatStreamOptions};
 
 use super::call_id;
-use super::http::{Outgoing, Refusal};
+use super::http::{Memo, Outgoing, Refusal};
 use super::openai_shared::{self as shared, SessionHeaders};
 use super::openai_tools::grammar_tools;
 use super::protocol::{Call, Interpreter, Protocol};
@@ -61,7 +61,7 @@ impl Protocol for OpenAiChat {
         Ok(out)
     }
 
-    fn interpreter(&self, request: &Request) -> Box<dyn Interpreter> {
+    fn interpreter(&self, request: &Request, _: Option<Memo>) -> Box<dyn Interpreter> {
         let compat = ChatCompat::of(&request.model);
         Box::new(ChatStream::new(ChatStreamOptions {
             supports_finish_reason: compat.finish_reason,

@@ -1,5 +1,7 @@
 //! The body and the headers of a chat-completions request (P303, P305, P312–P314).
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::compat::ChatCompat;
@@ -7,7 +9,8 @@ use super::messages::Mapping;
 use super::thinking::Thinking;
 use crate::message::{JsonObject, Message, Role};
 use crate::providers::openai_shared::{self as shared, CacheKeyMode, cache_key, host_matches};
-use crate::providers::openai_tools::{Declared, ToolSupport, declare};
+use crate::providers::openai_tools::{Declared, ToolSupport, declare, grammar_tools};
+use crate::providers::tool_changes::{self, InPlace, ToolPlan};
 use crate::providers::transcript::Transcript;
 use crate::providers::{CacheRetention, Request, limits};
 
@@ -18,10 +21,20 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
     let (model, options) = (&*request.model, &request.options);
     let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
-    let (tools, grammar_tools) = declare(&request.tools, support)?;
-    let mapping = Mapping { compat, reasoning: model.reasoning, images: model.images, grammar_tools: &grammar_tools };
+    let in_place = if compat.tool_additions { InPlace::Additions } else { InPlace::Nothing };
+    let plan = ToolPlan::of(request, in_place);
+    let define = |list: &[Value]| Ok::<Vec<Value>, String>(declare(list, support)?.0.into_iter().map(tool).collect());
+    let mut tools = define(&plan.head)?;
+    let grammar_tools = grammar_tools(&request.tools, compat.grammar_tools);
+    let mapping = Mapping {
+        compat,
+        reasoning: model.reasoning,
+        images: model.images,
+        grammar_tools: &grammar_tools,
+        first_system: usize::from(request.messages.first().is_some_and(|first| first.role() == Role::System)),
+        added_tools: added_tools(request, &plan, define)?,
+    };
     let mut list = mapping.messages(transcript);
-    let mut tools: Vec<Value> = tools.into_iter().map(tool).collect();
     if compat.cache_marks
         && let Some(mark) = mark(options.cache_retention, compat.long_cache)
     {
@@ -89,6 +102,17 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
     // Last, so that they win (P314).
     body.extend(shared::sampling_params(request, level));
     Ok(body)
+}
+
+/// The tools that are declared where they were added, by the number of their system message.
+fn added_tools(
+    request: &Request,
+    plan: &ToolPlan,
+    define: impl Fn(&[Value]) -> Result<Vec<Value>, String>,
+) -> Result<HashMap<usize, Vec<Value>>, String> {
+    let system = request.messages.iter().filter(|message| message.role() == Role::System).enumerate();
+    let told = system.filter(|(at, message)| plan.tells(*at) && !tool_changes::added(message).is_empty());
+    told.map(|(at, message)| Ok((at, define(tool_changes::added(message))?))).collect()
 }
 
 fn tool(tool: Declared<'_>) -> Value {

@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use super::chunk::{CallPiece, Choice, Chunk, Delta};
 use super::details::ReasoningDetails;
 use super::usage;
-use crate::message::{Cost, StopReason, Usage};
+use crate::message::{StopReason, Usage};
 use crate::providers::assemble::Assembler;
+use crate::providers::billing;
 use crate::providers::grammar::InputAsJson;
 use crate::providers::openai_shared as shared;
 use crate::providers::protocol::{Flow, Interpreter};
@@ -99,10 +100,7 @@ impl ChatStream {
                 None => out.set_usage(usage),
                 Some(total) => {
                     let cost = out.model().prices.cost(&usage);
-                    out.set_priced_usage(Usage {
-                        cost: Cost { total, total_from_provider: Some(true), ..cost },
-                        ..usage
-                    });
+                    out.set_priced_usage(billing::billed(Usage { cost, ..usage }, total));
                 }
             }
         }

@@ -1,29 +1,15 @@
 //! Token counts and the price a router bills (P322, P62).
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::chunk::RawUsage;
 use crate::message::Usage;
+use crate::providers::billing::Bill;
 use crate::providers::openai_shared as shared;
 
-/// What the service says it billed, in US dollars.
-fn billed(raw: &RawUsage) -> Option<f64> {
-    let amount = |number: &Value| number.as_f64().filter(|amount| *amount >= 0.0 && amount.is_finite());
-    let cost = amount(&raw.cost)?;
-    if !raw.is_byok? {
-        return Some(cost);
-    }
-    let details = raw.cost_details.as_ref()?;
-    let upstream = amount(&details.upstream_inference_cost).or_else(|| {
-        Some(amount(&details.upstream_inference_prompt_cost)? + amount(&details.upstream_inference_completions_cost)?)
-    })?;
-    Some(cost + upstream)
-}
-
 /// Tokens of a usage object, and the billed price if there is one. `None` when there is no such object.
-pub(super) fn read(raw: Option<&RawValue>) -> Option<(Usage, Option<f64>)> {
-    let raw: RawUsage = shared::read(raw)?;
+pub(super) fn read(object: Option<&RawValue>) -> Option<(Usage, Option<f64>)> {
+    let raw: RawUsage = shared::read(object)?;
     let prompt = raw.prompt_tokens.or_zero();
     let details = raw.prompt_tokens_details.as_ref();
     let cached = details
@@ -42,5 +28,5 @@ pub(super) fn read(raw: Option<&RawValue>) -> Option<(Usage, Option<f64>)> {
         ..Usage::default()
     };
     usage.total_tokens = usage.input.saturating_add(usage.output).saturating_add(cached).saturating_add(written);
-    Some((usage, billed(&raw)))
+    Some((usage, shared::read::<Bill>(object)?.total()))
 }

@@ -47,6 +47,8 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     pub(super) name: Text<'a>,
     #[serde(borrow)]
+    pub(super) namespace: Text<'a>,
+    #[serde(borrow)]
     pub(super) arguments: Text<'a>,
     #[serde(borrow)]
     pub(super) input: Text<'a>,

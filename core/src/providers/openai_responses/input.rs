@@ -1,4 +1,4 @@
-//! The conversation as input items of the Responses API (P402–P405).
+//! The conversation as input items of the Responses API (P402–P405, P409).
 //!
 //! Items know each other by ids: a call or text that was made after reasoning is refused when it is sent with its id and
 //! without that reasoning. So an id is sent only with everything it refers to, and only once (bug 72).
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::changes::{Changes, ToolItem, ToolItems, effort};
 use crate::message::{Block, JsonObject, Message, Role, ToolCallBlock};
 use crate::providers::call_id;
 use crate::providers::openai_shared::{self as shared, host_matches, result_text};
@@ -45,9 +46,19 @@ impl<'a> Input<'a> {
     }
 
     /// The list `input` of a request.
-    pub(super) fn items(mut self, transcript: &Transcript) -> Vec<Value> {
+    ///
+    /// Errors: a tool cannot be declared.
+    pub(super) fn items(
+        mut self,
+        transcript: &Transcript,
+        request: &Request,
+        changes: &Changes<'_>,
+    ) -> Result<Vec<Value>, String> {
         let mut out = Vec::with_capacity(transcript.messages.len() + 1);
+        let mut tools = ToolItems::new(changes);
+        out.extend(tools.first());
         out.extend(self.system(&transcript.system));
+        let mut system_number = usize::from(request.messages.first().is_some_and(|it| it.role() == Role::System));
         let texts = transcript.messages.iter().flat_map(Message::blocks);
         self.stored.extend(texts.filter_map(|block| match block {
             Block::Text(text) => TextSignature::read(text.signature?).id,
@@ -58,17 +69,35 @@ impl<'a> Input<'a> {
             let before = out.len();
             match message.role() {
                 Role::System => {
-                    out.extend(self.system(&changes_text(message)));
+                    let (before, removed) = tools.of(message, system_number)?;
+                    system_number += 1;
+                    for item in before {
+                        out.extend(match item {
+                            ToolItem::Item(item) => Some(item),
+                            ToolItem::Notice(text) => self.system(&text),
+                        });
+                    }
+                    let texts = [changes_text(message), removed];
+                    let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+                    out.extend(self.system(&texts.join("\n\n")));
                     continue;
                 }
                 Role::User => out.extend(user(message)),
-                Role::Assistant => self.assistant(message, number, &mut out),
+                Role::Assistant => {
+                    self.assistant(message, number, &mut out);
+                    let own = target(self.model).made(message);
+                    let level = message.get_str("providerThinkingLevel").filter(|_| own && changes.effort.is_some());
+                    if let Some(level) = level.filter(|_| out.len() > before) {
+                        out.insert(before, effort(level));
+                    }
+                }
                 Role::ToolResult => out.push(self.result(message)),
                 _ => {}
             }
             number += usize::from(out.len() > before);
         }
-        out
+        out.extend(changes.effort.map(effort));
+        Ok(out)
     }
 
     fn system(&self, text: &str) -> Option<Value> {
@@ -87,6 +116,7 @@ impl<'a> Input<'a> {
         let sibling = message.get_str("provider") == Some(&self.model.provider)
             && message.get_str("api") == Some(&self.model.api)
             && message.get_str("model") != Some(&self.model.id);
+        let own = target(self.model).made(message);
         // Reasoning that cannot be sent back takes the ids of what followed from it along.
         let mut paired = message.get(UNPAIRED).is_none();
         let mut texts = 0;
@@ -106,7 +136,7 @@ impl<'a> Input<'a> {
                     texts += 1;
                     out.push(self.text(text.text, signature, paired, fallback));
                 }
-                Block::ToolCall(call) => out.push(self.call(&call, paired && !sibling)),
+                Block::ToolCall(call) => out.push(self.call(&call, paired && !sibling, own)),
                 _ => {}
             }
         }
@@ -164,11 +194,12 @@ impl<'a> Input<'a> {
         item
     }
 
-    fn call(&mut self, call: &ToolCallBlock<'_>, with_id: bool) -> Value {
+    fn call(&mut self, call: &ToolCallBlock<'_>, with_id: bool, own: bool) -> Value {
         let (call_id, item_id) = split(call.id);
         let custom = self.grammar_tools.get(call.name);
         let prefix = if custom.is_some() { "ctc_" } else { "fc_" };
         let kind = if custom.is_some() { "custom_tool_call" } else { "function_call" };
+        let namespace = call.namespace.filter(|_| own && custom.is_none());
         let mut item = JsonObject::new();
         item.insert("type".to_owned(), kind.into());
         let item_id = item_id.filter(|id| with_id && id.starts_with(prefix) && id.len() <= MAX_ID);
@@ -186,6 +217,9 @@ impl<'a> Input<'a> {
             None => {
                 item.insert("arguments".to_owned(), shared::arguments_text(call.arguments).into());
             }
+        }
+        if let Some(namespace) = namespace {
+            item.insert("namespace".to_owned(), namespace.into());
         }
         Value::Object(item)
     }

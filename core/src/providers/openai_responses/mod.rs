@@ -1,8 +1,9 @@
 //! The Responses API of OpenAI and of services that speak it too (P400–P426).
 //!
-//! * `compat`: how services differ. * `request`, `input`: from a request to its JSON body.
+//! * `compat`: how services differ. * `request`, `input`, `changes`: from a request to its JSON body.
 //! * `event`, `stream`: from streamed events to the response.
 
+mod changes;
 mod compat;
 mod event;
 mod input;
@@ -16,7 +17,8 @@ use secrecy::ExposeSecret;
 use compat::ResponsesCompat;
 use stream::ResponsesStream;
 
-use super::http::{Outgoing, Refusal};
+use super::assemble::Assembler;
+use super::http::{Memo, Outgoing, Refusal};
 use super::openai_shared::{self as shared, SessionHeaders};
 use super::openai_tools::grammar_tools;
 use super::protocol::{Call, Interpreter, Protocol};
@@ -54,7 +56,14 @@ impl Protocol for OpenAiResponses {
         Ok(out)
     }
 
-    fn interpreter(&self, request: &Request) -> Box<dyn Interpreter> {
+    fn begin(&self, request: &Request, out: &mut Assembler) {
+        let compat = ResponsesCompat::of(&request.model, None);
+        if let Some(effort) = request::effort_in_place(request, &compat) {
+            out.set("providerThinkingLevel", effort);
+        }
+    }
+
+    fn interpreter(&self, request: &Request, _: Option<Memo>) -> Box<dyn Interpreter> {
         let grammar = request.model.compat.is("supportsOpenAIGrammarTools", false);
         let tier = request::service_tier(request);
         Box::new(ResponsesStream::new(grammar_tools(&request.tools, grammar), tier))

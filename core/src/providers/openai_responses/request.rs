@@ -1,17 +1,22 @@
-//! The body of a Responses request (P401, P406–P408).
+//! The body of a Responses request (P401, P406–P409).
 
 use serde_json::{Value, json};
 
+use super::changes::Changes;
 use super::compat::ResponsesCompat;
 use super::input::Input;
 use crate::message::JsonObject;
 use crate::providers::openai_shared::{self as shared, CacheKeyMode, cache_key};
-use crate::providers::openai_tools::{Declared, ToolSupport, declare};
+use crate::providers::openai_tools::{Declared, ToolSupport, declare, grammar_tools};
+use crate::providers::tool_changes;
+use crate::providers::tool_changes::{InPlace, ToolPlan};
 use crate::providers::transcript::Transcript;
 use crate::providers::{CacheRetention, Request, limits};
 
 /// The service refuses a smaller output limit.
 const SMALLEST_LIMIT: u64 = 16;
+/// The level at the head when items tell it: a part of the cached prefix, so always the same.
+const EFFORT_AT_THE_HEAD: &str = "medium";
 
 /// The body for a request whose conversation is `transcript`.
 ///
@@ -20,14 +25,29 @@ pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Tra
     let (model, options) = (&*request.model, &request.options);
     let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
-    let (tools, grammar_tools) = declare(&request.tools, support)?;
-    let tools: Vec<Value> = tools.into_iter().map(tool).collect();
+    let plan = ToolPlan::of(request, compat.tool_changes);
+    let told = plan.folded != usize::MAX;
+    let grammar_tools = grammar_tools(&known_tools(request), compat.grammar_tools);
+    let define = |list: &[Value]| Ok::<Vec<Value>, String>(declare(list, support)?.0.into_iter().map(tool).collect());
+    let tools = define(&plan.head)?;
+    let any_tools = !request.tools.is_empty();
+    let effort = effort_in_place(request, compat);
+    let changes = Changes {
+        plan: Some(&plan).filter(|_| told),
+        define: &define,
+        // An item cannot take away or replace what the head declares, so nothing is declared there.
+        head: (told && compat.tool_changes == InPlace::Changes).then_some(tools.as_slice()),
+        additions_only: compat.tool_changes == InPlace::Additions,
+        effort: effort.as_deref(),
+    };
+    let input = Input::new(model, compat.developer_role, &grammar_tools).items(transcript, request, &changes)?;
+    let at_the_head = if changes.head.is_some() { Vec::new() } else { tools.clone() };
     let mut body = JsonObject::new();
     let mut put = |key: &str, value: Value| {
         body.insert(key.to_owned(), value);
     };
     put("model", model.id.as_str().into());
-    put("input", Input::new(model, compat.developer_role, &grammar_tools).items(transcript).into());
+    put("input", input.into());
     put("stream", true.into());
     put("store", false.into());
     let caches = options.cache_retention != CacheRetention::None;
@@ -52,16 +72,17 @@ pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Tra
             put("temperature", temperature.into());
         }
     }
-    if !tools.is_empty() {
-        put("tools", tools.into());
-        if let Some(choice) = options.tool_choice {
-            put("tool_choice", shared::tool_choice(choice).into());
-        }
+    if !at_the_head.is_empty() {
+        put("tools", at_the_head.into());
+    }
+    if let Some(choice) = options.tool_choice.filter(|_| any_tools) {
+        put("tool_choice", shared::tool_choice(choice).into());
     }
     if model.reasoning {
         match level {
             Some(level) => {
-                let effort = model.level_word(level).flatten().unwrap_or(level);
+                let told = effort.as_ref().map(|_| EFFORT_AT_THE_HEAD);
+                let effort = told.unwrap_or_else(|| model.level_word(level).flatten().unwrap_or(level));
                 put("reasoning", json!({"effort": effort, "summary": "auto"}));
                 put("include", json!(["reasoning.encrypted_content"]));
             }
@@ -79,6 +100,20 @@ pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Tra
     // Last, so that they win (P314).
     body.extend(shared::sampling_params(request, level));
     Ok(body)
+}
+
+/// Every tool of the conversation: calls of one that is gone keep their form.
+fn known_tools(request: &Request) -> Vec<Value> {
+    let told = request.messages.iter().flat_map(|message| tool_changes::added(message));
+    told.chain(request.tools.iter()).cloned().collect()
+}
+
+/// The level that items tell, if they do (P409).
+pub(super) fn effort_in_place(request: &Request, compat: &ResponsesCompat) -> Option<String> {
+    let model = &request.model;
+    let level = model.clamp_level(&request.thinking_level);
+    let told = compat.effort_in_place && model.reasoning && level != "off";
+    told.then(|| model.level_word(level).flatten().unwrap_or(level).to_owned())
 }
 
 /// The service tier a request asks for.

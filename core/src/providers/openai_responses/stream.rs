@@ -169,6 +169,9 @@ impl ResponsesStream {
             "function_call" | "custom_tool_call" => {
                 let name = item.name.or_empty();
                 let block = out.call_start(&call_id(item), name);
+                if let Some(namespace) = item.namespace.filled() {
+                    out.call_namespace(block, namespace);
+                }
                 let at = self.add(Kind::Call, index, id, block);
                 if kind == "custom_tool_call" {
                     let property = self.grammar_tools.get(name).map_or("input", String::as_str);
@@ -225,6 +228,9 @@ impl ResponsesStream {
             }
             Kind::Call => {
                 out.call_identify(block, &call_id(&item), item.name.or_empty());
+                if let Some(namespace) = item.namespace.filled() {
+                    out.call_namespace(block, namespace);
+                }
                 match &open.input {
                     Some(_) => {
                         let name = item.name.or_empty();
