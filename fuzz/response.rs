@@ -85,7 +85,6 @@ fn block_event(event: &BlockEvent, blocks: &mut Vec<Told>) {
     assert!(block.kind == kind && block.end.is_none(), "{name} of a {} block, ended: {:?}", block.kind, block.end);
     match event {
         BlockEvent::TextDelta { delta, .. } | BlockEvent::ThinkingDelta { delta, .. } => {
-            assert!(!delta.is_empty());
             block.text.push_str(delta);
         }
         BlockEvent::ToolCallDelta { delta, .. } => block.text.push_str(delta),

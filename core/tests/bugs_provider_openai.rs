@@ -299,7 +299,8 @@ fn bug_71_responses_end_by_an_event_and_say_how() {
     let completed = end("response.completed", json!({"id": "r", "status": "completed"}));
     let told = ask(RESPONSES, Reply::stream(named_events(&[added, completed])));
     assert_eq!(stops(&told).0, "error");
-    assert!(branchline::agent::classify::is_retryable(stops(&told).1));
+    // The service says that this is all, so it did not break off (P151).
+    assert!(!branchline::agent::classify::is_retryable(stops(&told).1));
 }
 
 /// A tool that counts its calls.

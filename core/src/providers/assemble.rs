@@ -147,6 +147,22 @@ impl Assembler {
         }
     }
 
+    /// Text or thinking arrived, in a piece that is told although it may be empty.
+    pub(crate) fn any_delta(&mut self, index: usize, delta: &str) {
+        let event = match self.open(index) {
+            Some(Block { body: Body::Text(text), .. }) => {
+                text.push_str(delta);
+                BlockEvent::TextDelta { index, delta: delta.into() }
+            }
+            Some(Block { body: Body::Thinking { text, redacted: false }, .. }) => {
+                text.push_str(delta);
+                BlockEvent::ThinkingDelta { index, delta: delta.into() }
+            }
+            _ => return,
+        };
+        self.tell(event);
+    }
+
     /// Begins a thinking block; its index.
     pub(crate) fn thinking_start(&mut self) -> usize {
         let index = self.begin(Body::Thinking { text: String::new(), redacted: false });

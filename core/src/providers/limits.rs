@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Model;
 use crate::json::utf16_len;
 use crate::message::{Block, Message, Role, StopReason};
+use crate::tree::prompt_text;
 
 /// What an image counts as, in characters.
 const IMAGE: usize = 4800;
@@ -20,14 +21,13 @@ const ANSWER: u64 = 1024;
 
 /// The estimate of one message in tokens (P70).
 pub fn message_tokens(message: &Message) -> u64 {
-    let text: usize = message.blocks().map(characters).sum();
-    let mut total = text;
     if message.role() == Role::System {
-        let sections = message.get("sections").and_then(Value::as_object);
-        total += sections.into_iter().flatten().filter_map(|(_, text)| text.as_str()).map(utf16_len).sum::<usize>();
-        total += message.get("toolsAdded").map_or(0, json_len);
+        // Prompt and tools are rounded by themselves.
+        let list = |key: &str| message.get(key).filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+        let tools = |key: &str| list(key).map_or(0, |list| tokens(json_len(list)));
+        return tokens(utf16_len(&prompt_text(message))) + tools("toolsAdded") + tools("toolsRemoved");
     }
-    tokens(total)
+    tokens(message.blocks().map(characters).sum())
 }
 
 /// The estimate of so many characters: one token for three and a half.

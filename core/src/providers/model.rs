@@ -158,6 +158,12 @@ impl Model {
         crate::session::thinking::clamp(wanted, &levels)
     }
 
+    /// The level a request asks for (P81); `None` for off, also at a model that cannot be off: then nothing is said (P310, P406).
+    pub(crate) fn asked_level(&self, wanted: &str) -> Option<&str> {
+        let level = if wanted == "off" { None } else { Some(self.clamp_level(wanted)) };
+        level.filter(|level| self.reasoning && *level != "off")
+    }
+
     /// Provider and id.
     pub(crate) fn name_parts(&self) -> (&str, &str) {
         (&self.provider, &self.id)

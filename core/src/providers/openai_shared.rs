@@ -64,7 +64,6 @@ pub(crate) fn refusal_text(body: &str) -> String {
     let body = body.trim();
     let Some(Value::Object(object)) = crate::json::parse(body.as_bytes()) else { return body.to_owned() };
     let mut text = match object.get("error") {
-        Some(Value::String(text)) => text.clone(),
         Some(Value::Null) | None => return body.to_owned(),
         Some(error) => crate::json::to_string(error),
     };

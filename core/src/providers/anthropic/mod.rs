@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use super::assemble::Assembler;
 use super::http::{Memo, Outgoing, Refusal, cut};
 use super::protocol::{Call, Interpreter, Protocol};
+use super::transcript::is_blank;
 use super::{Request, strict};
 
 /// How many sessions are remembered whose strict tools were too much.
@@ -58,9 +59,16 @@ impl Protocol for Anthropic {
 
     fn refused(&self, _: &Request, refusal: &Refusal) -> String {
         // JSON on one line, however it was sent.
-        let compact = serde_json::from_str::<serde_json::Value>(&refusal.body).map(|body| body.to_string());
+        let compact = serde_json::from_str::<serde_json::Value>(&refusal.body);
+        let compact = compact.map(|body| match body.get("message").and_then(serde_json::Value::as_str) {
+            Some(message) => message.to_owned(),
+            None => body.to_string(),
+        });
         let body = compact.map_or_else(|_| refusal.shown(), |body| cut(&body));
-        format!("{} {body}", refusal.status).trim_end().to_owned()
+        match is_blank(&body) {
+            true => format!("{} status code (no body)", refusal.status),
+            false => format!("{} {body}", refusal.status),
+        }
     }
 
     fn instead(&self, call: &Call<'_>, refused: &Outgoing, refusal: &Refusal) -> Option<Outgoing> {

@@ -166,9 +166,6 @@ impl Interpreter for Messages {
     }
 
     fn end(&mut self, out: &mut Assembler) -> Result<(), String> {
-        if let Some(stop) = &self.stop {
-            out.set("rawStopReason", stop.as_str());
-        }
         if !self.stopped {
             return Err("the stream ended before message_stop".to_owned());
         }
@@ -254,6 +251,7 @@ impl Messages {
                 if let Some(delta) = &event.delta {
                     if let Some(stop) = delta.stop_reason.filled() {
                         self.stop = Some(stop.to_owned());
+                        out.set("rawStopReason", stop);
                     }
                     let explanation = delta.stop_details.as_ref().and_then(|details| details.explanation.filled());
                     self.explanation = explanation.map(str::to_owned).or(self.explanation.take());

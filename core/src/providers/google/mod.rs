@@ -69,9 +69,13 @@ fn body(request: &Request) -> Result<JsonObject, String> {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": system}], "role": "user"}));
     }
     if !request.tools.is_empty() {
-        let declarations: Vec<Value> = request.tools.iter().map(declaration).collect();
+        let validates = generation(&request.model.id).is_some_and(|generation| generation >= 3);
+        let forms: Vec<Option<Value>> =
+            request.tools.iter().map(|tool| strict_form(tool, validates)).collect::<Result<_, _>>()?;
+        let declarations = request.tools.iter().zip(&forms).map(|(tool, form)| declaration(tool, form.as_ref()));
+        let declarations: Vec<Value> = declarations.collect();
         body.insert("tools".to_owned(), json!([{"functionDeclarations": declarations}]));
-        if let Some(mode) = mode(request)? {
+        if let Some(mode) = mode(request, forms.iter().any(Option::is_some)) {
             body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": {"mode": mode}}));
         }
     }
@@ -92,32 +96,37 @@ fn body(request: &Request) -> Result<JsonObject, String> {
     Ok(body)
 }
 
-/// How functions may be called (P511).
-fn mode(request: &Request) -> Result<Option<&'static str>, String> {
-    let validates = generation(&request.model.id).is_some_and(|generation| generation >= 3);
-    let mut strict = false;
-    for tool in request.tools.iter() {
-        match strict::wish(tool) {
-            strict::Wish::Require if !validates => {
-                let name = tool["name"].as_str().unwrap_or_default();
-                return Err(format!("the tool {name:?} must have strict arguments, which this model does not allow"));
-            }
-            wish => strict |= wish != strict::Wish::None,
-        }
-    }
-    Ok(match request.options.tool_choice {
+/// How functions may be called (P511). With a strict one their arguments are validated.
+fn mode(request: &Request, strict: bool) -> Option<&'static str> {
+    match request.options.tool_choice {
         Some(ToolChoice::None) => Some("NONE"),
-        _ if strict && validates => Some("VALIDATED"),
+        _ if strict => Some("VALIDATED"),
         Some(ToolChoice::Auto) => Some("AUTO"),
         None => None,
-    })
+    }
 }
 
-fn declaration(tool: &Value) -> Value {
+/// The strict form of a tool's schema, if it wants one and the model validates (P130).
+fn strict_form(tool: &Value, validates: bool) -> Result<Option<Value>, String> {
+    let wish = strict::wish(tool);
+    if wish == strict::Wish::None {
+        return Ok(None);
+    }
+    let form = if validates { strict::strict_schema(&tool["parameters"]) } else { None };
+    if form.is_none() && wish == strict::Wish::Require {
+        let name = tool["name"].as_str().unwrap_or_default();
+        return Err(format!(
+            "the tool {name:?} must have strict arguments, which this model or the tool's schema does not allow"
+        ));
+    }
+    Ok(form)
+}
+
+fn declaration(tool: &Value, strict: Option<&Value>) -> Value {
     json!({
         "name": tool["name"],
         "description": tool["description"].as_str().unwrap_or_default(),
-        "parametersJsonSchema": without_const(&tool["parameters"]),
+        "parametersJsonSchema": without_const(strict.unwrap_or(&tool["parameters"])),
     })
 }
 

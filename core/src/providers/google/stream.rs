@@ -177,20 +177,15 @@ impl Answers {
             out.end(index);
             return;
         }
+        // An empty text counts too: it may carry the signature, and it ends thinking (P520, P522).
         let Some(text) = part.text.0.as_deref() else { return };
-        if text.is_empty() && signature.is_none() {
-            return;
-        }
         let thought = part.thought.unwrap_or(false);
         if self.current.is_some_and(|(_, thinking)| thinking != thought) {
             self.close(out);
         }
         let begin = |out: &mut Assembler| if thought { out.thinking_start() } else { out.text_start() };
         let (index, _) = *self.current.get_or_insert_with(|| (begin(out), thought));
-        match thought {
-            true => out.thinking_delta(index, text),
-            false => out.text_delta(index, text),
-        }
+        out.any_delta(index, text);
         if let Some(signature) = signature {
             out.set_signature(index, signature);
         }
@@ -219,7 +214,7 @@ fn usage(tokens: &Tokens, out: &mut Assembler) {
         input: tokens.prompt_token_count.or_zero().saturating_sub(cached),
         output: tokens.candidates_token_count.or_zero().saturating_add(tokens.thoughts_token_count.or_zero()),
         cache_read: cached,
-        reasoning: tokens.thoughts_token_count.0,
+        reasoning: Some(tokens.thoughts_token_count.or_zero()),
         total_tokens: tokens.total_token_count.or_zero(),
         ..Usage::default()
     };

@@ -14,46 +14,50 @@ pub(super) fn config(request: &Request) -> Result<Option<Value>, String> {
         return Ok(None);
     }
     let by_level = thinks_by_level(&model.id);
-    if request.thinking_level == "off" {
-        if !by_level {
-            return Ok(Some(json!({"thinkingBudget": 0})));
-        }
-        // Such a model cannot stop thinking; as little as it can is nearest.
-        let lowest = model.thinking_levels.iter().find(|level| *level != "off");
-        return lowest.map(|level| Ok(json!({"thinkingLevel": word(model, level)?}))).transpose();
-    }
     let level = model.clamp_level(&request.thinking_level);
+    if request.thinking_level == "off" || level == "off" {
+        // A model that cannot stop thinking does it as little as it can.
+        return Ok(Some(match level {
+            level if by_level && level != "off" => json!({"thinkingLevel": word(model, level)?.to_uppercase()}),
+            _ => json!({"thinkingBudget": 0}),
+        }));
+    }
+    let word = word(model, level)?;
     if by_level {
-        return Ok(Some(json!({"includeThoughts": true, "thinkingLevel": word(model, level)?})));
+        return Ok(Some(json!({"includeThoughts": true, "thinkingLevel": word.to_uppercase()})));
     }
     let own = &request.options.thinking_budgets;
-    let own = own.get(level).or_else(|| own.get("high").filter(|_| matches!(level, "xhigh" | "max")));
-    let budget = own.map_or_else(|| budget(&model.id, level), |own| i64::try_from(*own).unwrap_or(i64::MAX));
+    let own = own.get(word).or_else(|| own.get(level));
+    let budget = own.map_or_else(|| budget(&model.id, word), |own| i64::try_from(*own).unwrap_or(i64::MAX));
     Ok(Some(json!({"includeThoughts": true, "thinkingBudget": budget})))
 }
 
+/// Gemini 3 pro and flash, everything from Gemini 4 on, Gemma 4; with something in front of the name too.
 fn thinks_by_level(id: &str) -> bool {
-    match generation(id) {
-        Some(3) => id.contains("pro") || id.contains("flash"),
+    let id = id.to_lowercase();
+    let name = id.find("gemini-").map_or("", |at| &id[at..]);
+    match generation(name) {
+        Some(3) => {
+            let kind = name["gemini-3".len()..].trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+            kind.starts_with("-pro") || kind.starts_with("-flash")
+        }
         Some(generation) => generation >= 4,
-        None => id.starts_with("gemma-4") || matches!(id, "gemini-flash-latest" | "gemini-flash-lite-latest"),
+        None => {
+            ["gemma-4", "gemma4"].iter().any(|gemma| id.contains(gemma))
+                || matches!(&*id, "gemini-flash-latest" | "gemini-flash-lite-latest")
+        }
     }
 }
 
+/// The service's word for a level, in lower case.
 fn word(model: &Model, level: &str) -> Result<&'static str, String> {
     let word = model.level_word(level).flatten().unwrap_or(match level {
         "xhigh" | "max" => "high",
         level => level,
     });
-    match word {
-        "minimal" => Ok("MINIMAL"),
-        "low" => Ok("LOW"),
-        "medium" => Ok("MEDIUM"),
-        "high" => Ok("HIGH"),
-        other => {
-            Err(format!("the thinking level {level} of {} is mapped to {other:?}, which Gemini has not", model.id))
-        }
-    }
+    ["minimal", "low", "medium", "high"].into_iter().find(|known| known.eq_ignore_ascii_case(word)).ok_or_else(|| {
+        format!("the thinking level {level} of {} is mapped to {word:?}, which Gemini has not", model.id)
+    })
 }
 
 /// The usual budget; -1 lets the model decide.

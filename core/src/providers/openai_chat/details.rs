@@ -45,19 +45,13 @@ pub(super) fn parse(raw: &str) -> Option<Value> {
 }
 
 impl ReasoningDetails {
-    /// Takes the details of one delta. The readable text in them is returned.
-    pub(super) fn add(&mut self, raw: &RawValue) -> String {
-        let mut text = String::new();
+    /// Takes the details of one delta.
+    pub(super) fn add(&mut self, raw: &RawValue) {
         for detail in shared::list::<JsonObject>(Some(raw)) {
-            if !is_well_formed(&detail) {
-                continue;
+            if is_well_formed(&detail) {
+                self.merge(detail);
             }
-            if str_of(&detail, "type") != Some("reasoning.encrypted") {
-                text.push_str(str_of(&detail, "text").or_else(|| str_of(&detail, "summary")).unwrap_or_default());
-            }
-            self.merge(detail);
         }
-        text
     }
 
     /// Text continues the detail before it when that has the same type and place; encrypted pieces stay apart.

@@ -123,9 +123,7 @@ impl Mapping<'_> {
         };
         let has_content = as_text || !text.is_empty();
         out.insert("content".to_owned(), content);
-        if !self.compat.thinking_as_text {
-            self.put_thinking(&mut out, signature, &thinking);
-        }
+        self.put_thinking(&mut out, signature, if as_text { "" } else { &thinking });
         if !has_content && calls.is_empty() {
             return None;
         }

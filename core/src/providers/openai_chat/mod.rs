@@ -75,6 +75,8 @@ impl Protocol for OpenAiChat {
         if detail.is_empty() {
             return format!("{} status code (no body)", refusal.status);
         }
-        super::http::cut(&format!("{}: {detail}", refusal.status))
+        // An object is announced; other bodies just follow.
+        let between = if detail.starts_with('{') { ":" } else { "" };
+        super::http::cut(&format!("{}{between} {detail}", refusal.status))
     }
 }

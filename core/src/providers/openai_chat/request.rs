@@ -19,7 +19,7 @@ use crate::providers::{CacheRetention, Request, limits};
 /// Errors: why there can be no such request.
 pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcript) -> Result<JsonObject, String> {
     let (model, options) = (&*request.model, &request.options);
-    let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
+    let level = model.asked_level(&request.thinking_level);
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
     let in_place = if compat.tool_additions { InPlace::Additions } else { InPlace::Nothing };
     let plan = ToolPlan::of(request, in_place);

@@ -41,6 +41,7 @@ pub(super) struct ChatStreamOptions {
 pub(super) struct ChatStream {
     options: ChatStreamOptions,
     known: bool,
+    served: bool,
     thinking: Option<usize>,
     text: Option<usize>,
     calls: Vec<Call>,
@@ -64,6 +65,7 @@ impl ChatStream {
         ChatStream {
             options,
             known: false,
+            served: false,
             thinking: None,
             text: None,
             calls: Vec::new(),
@@ -84,7 +86,11 @@ impl ChatStream {
             out.set_response_id(id);
         }
         if let Some(model) = chunk.model.filled() {
-            out.set_response_model(model);
+            // The first that differs; routers name several.
+            if !self.served {
+                out.set_response_model(model);
+                self.served = model != out.model().id;
+            }
         }
         let choice = chunk.choices.as_ref().and_then(|choices| choices.first());
         self.usage(chunk.usage.or_else(|| choice.and_then(|choice| choice.usage)), out);
@@ -118,18 +124,15 @@ impl ChatStream {
     }
 
     fn delta(&mut self, delta: &Delta<'_>, out: &mut Assembler) -> Result<(), String> {
-        let thinking = delta.thinking();
-        if let Some((field, text)) = thinking {
+        if let Some((field, text)) = delta.thinking() {
             let block = self.thinking_block(field, out);
             out.thinking_delta(block, text);
         }
         if let Some(raw) = delta.reasoning_details {
-            let text = self.details.add(raw);
+            // Kept to be sent back; what is to be read comes in the fields before.
+            self.details.add(raw);
             if !self.details.is_empty() {
-                let block = self.thinking_block("reasoning", out);
-                if thinking.is_none() && !text.is_empty() {
-                    out.thinking_delta(block, &text);
-                }
+                self.thinking_block("", out);
             }
         }
         if let Some(text) = delta.content.filled().or_else(|| delta.refusal.filled()) {
@@ -145,7 +148,9 @@ impl ChatStream {
     fn thinking_block(&mut self, field: &str, out: &mut Assembler) -> usize {
         *self.thinking.get_or_insert_with(|| {
             let block = out.thinking_start();
-            out.set_signature(block, field);
+            if !field.is_empty() {
+                out.set_signature(block, field);
+            }
             block
         })
     }

@@ -139,7 +139,8 @@ fn p325_reasoning_details_are_kept_and_sent_back() {
     let kept = json!([{"type": "reasoning.text", "text": "abc", "index": 0, "signature": "S"},
         {"type": "reasoning.encrypted", "data": "E1"}, {"type": "reasoning.encrypted", "data": "E2"}]);
     let thinking = &message["content"][0];
-    assert_eq!(thinking["thinking"], "abc");
+    // What is to be read comes in its own field; the details are for the service.
+    assert_eq!(thinking["thinking"], "ab");
     assert_eq!(serde_json::from_str::<Value>(thinking["thinkingSignature"].as_str().unwrap()).unwrap(), kept);
 
     let mut stored = message.clone();
@@ -324,13 +325,49 @@ fn p307_p308_what_odd_servers_want_of_a_history() {
 }
 
 #[test]
+fn p308_details_go_back_beside_thinking_as_text() {
+    let signature = r#"[{"type":"reasoning.text","text":"hm"}]"#;
+    let content = json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": signature}]);
+    let stored =
+        json!({"role": "assistant", "content": content, "api": API, "provider": "demo", "model": "m", "timestamp": 2});
+    let flags = json!({"requiresThinkingAsText": true, "requiresReasoningContentOnAssistantMessages": true});
+    let mut model = compat(flags);
+    model.provider = "demo".to_owned();
+    model.id = "m".to_owned();
+    let sent = body_of(&request(model, json!([user()[0], stored, user()[0]])));
+    let sent = &sent["messages"][1];
+    assert_eq!(sent["content"], json!([{"type": "text", "text": "hm"}]));
+    assert_eq!(sent["reasoning_details"], json!([{"type": "reasoning.text", "text": "hm"}]));
+    assert_eq!(sent["reasoning_content"], "");
+}
+
+#[test]
+fn p310_off_says_nothing_where_a_model_cannot_be_off() {
+    let mut model = model(json!({"reasoning": true}));
+    model.set_thinking_level_map([("off".to_owned(), None)].into());
+    let mut request = request(model, user());
+    request.thinking_level = "off".to_owned();
+    assert_eq!(body_of(&request).get("reasoning_effort"), None);
+    request.thinking_level = "minimal".to_owned();
+    assert_eq!(body_of(&request)["reasoning_effort"], "minimal");
+}
+
+#[test]
+fn p320_the_first_other_model_is_the_one_that_answered() {
+    let chunk = |model: &str| json!({"id": "1", "model": model, "choices": [{"delta": {"content": "x"}}]});
+    let message = streamed(&[chunk("m"), chunk("one"), chunk("two"), end()]);
+    assert_eq!(message["responseModel"], "one");
+}
+
+#[test]
 fn p101_refusals_are_told_with_status_and_error() {
     let told = |status: u16, body: &str| {
         let refusal = Refusal { status, body: body.to_owned(), retry_after: None, should_retry: None };
         OpenAiChat.refused(&request(model(json!({})), user()), &refusal)
     };
     assert_eq!(told(403, r#"{"error":{"message":"nope"}}"#), r#"403: {"message":"nope"}"#);
-    assert_eq!(told(503, "busy\n"), "503: busy");
+    assert_eq!(told(503, "busy\n"), "503 busy");
+    assert_eq!(told(503, r#"{"error":"busy"}"#), r#"503 "busy""#);
     assert_eq!(told(400, ""), "400 status code (no body)");
     let routed = told(429, r#"{"error":{"message":"Provider returned error","metadata":{"raw":"say \"please\""}}}"#);
     assert!(routed.ends_with("\nsay \"please\""), "{routed}");

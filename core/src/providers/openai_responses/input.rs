@@ -80,6 +80,8 @@ impl<'a> Input<'a> {
                     let texts = [changes_text(message), removed];
                     let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
                     out.extend(self.system(&texts.join("\n\n")));
+                    // It counts whether it says something or not, as in other programs with the same sessions.
+                    number += 1;
                     continue;
                 }
                 Role::User => out.extend(user(message)),

@@ -75,8 +75,9 @@ impl Protocol for OpenAiResponses {
             other => other,
         };
         let detail = match shared::refusal_text(&refusal.body) {
-            detail if detail.is_empty() => "(no body)".to_owned(),
-            detail => detail,
+            detail if detail.is_empty() => format!("{} status code (no body)", refusal.status),
+            detail if detail.starts_with('{') => detail,
+            detail => format!("{} {detail}", refusal.status),
         };
         super::http::cut(&format!("{provider} API error ({}): {detail}", refusal.status))
     }

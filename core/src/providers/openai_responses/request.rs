@@ -23,7 +23,7 @@ const EFFORT_AT_THE_HEAD: &str = "medium";
 /// Errors: why there can be no such request.
 pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Transcript) -> Result<JsonObject, String> {
     let (model, options) = (&*request.model, &request.options);
-    let level = Some(model.clamp_level(&request.thinking_level)).filter(|level| model.reasoning && *level != "off");
+    let level = model.asked_level(&request.thinking_level);
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
     let plan = ToolPlan::of(request, compat.tool_changes);
     let told = plan.folded != usize::MAX;
@@ -59,8 +59,8 @@ pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Tra
         match (options.cache_retention, compat.explicit_cache_mode) {
             // Without a breakpoint of its own such a model keeps nothing, and bills no writing.
             (CacheRetention::None, true) => put("prompt_cache_options", json!({"mode": "explicit"})),
-            // Half an hour is all there is, without asking.
-            (CacheRetention::Long, true) => {}
+            // Half an hour is all there is.
+            (CacheRetention::Long, true) if compat.long_cache => put("prompt_cache_options", json!({"ttl": "30m"})),
             (CacheRetention::Long, false) if compat.long_cache => put("prompt_cache_retention", "24h".into()),
             _ => {}
         }
@@ -111,9 +111,8 @@ fn known_tools(request: &Request) -> Vec<Value> {
 /// The level that items tell, if they do (P409).
 pub(super) fn effort_in_place(request: &Request, compat: &ResponsesCompat) -> Option<String> {
     let model = &request.model;
-    let level = model.clamp_level(&request.thinking_level);
-    let told = compat.effort_in_place && model.reasoning && level != "off";
-    told.then(|| model.level_word(level).flatten().unwrap_or(level).to_owned())
+    let level = model.asked_level(&request.thinking_level).filter(|_| compat.effort_in_place)?;
+    Some(model.level_word(level).flatten().unwrap_or(level).to_owned())
 }
 
 /// The service tier a request asks for.

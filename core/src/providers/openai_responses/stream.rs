@@ -283,7 +283,7 @@ impl ResponsesStream {
                 }
                 match calls.all(|open| open.done) {
                     true => Ok(StopReason::ToolUse),
-                    false => Err("The response ended without completing a tool call".to_owned()),
+                    false => Err("The response is complete, but a tool call in it is not".to_owned()),
                 }
             }
         }
