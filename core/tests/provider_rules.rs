@@ -157,3 +157,18 @@ fn p401_a_model_with_an_explicit_cache_is_asked_for_its_longest() {
     let body = last_body(&server);
     assert_eq!((&body["prompt_cache_options"], body.get("prompt_cache_retention")), (&json!({"ttl": "30m"}), None));
 }
+
+#[test]
+fn p45_numbers_out_of_range_read_as_they_do_in_the_complete_text() {
+    let shown = |text: &str| {
+        let mut partial = branchline::providers::PartialJson::new();
+        partial.push(text);
+        partial.value()
+    };
+    assert_eq!(shown(r#"{"a":1e999}"#), Some(json!({"a": null})));
+    assert_eq!(
+        shown(r#"{"a":1e999}"#).unwrap(),
+        Value::Object(branchline::providers::parse_arguments(r#"{"a":1e999}"#).object)
+    );
+    assert_eq!(shown("[truee"), Some(json!([])));
+}

@@ -308,7 +308,7 @@ fn finished(word: &str) -> Option<Value> {
         "true" => Some(Value::Bool(true)),
         "false" => Some(Value::Bool(false)),
         "null" => Some(Value::Null),
-        number => serde_json::from_str(number).ok().filter(Value::is_number),
+        number => finished_number(number),
     }
 }
 
@@ -324,5 +324,11 @@ fn shown(word: &str) -> Option<Value> {
     // An exponent without digits adds nothing yet.
     let number = word.strip_suffix(['+', '-']).filter(|rest| rest.ends_with(['e', 'E'])).unwrap_or(word);
     let number = number.strip_suffix(['e', 'E']).unwrap_or(number);
-    finished(number).filter(Value::is_number)
+    finished_number(number)
+}
+
+/// A number that is complete; one beyond the range of numbers reads as it does in the complete text.
+fn finished_number(word: &str) -> Option<Value> {
+    word.starts_with(|first: char| first == '-' || first.is_ascii_digit()).then_some(())?;
+    serde_json::from_str(word).ok().or_else(|| crate::json::parse(word.as_bytes()))
 }
