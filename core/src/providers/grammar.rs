@@ -19,19 +19,26 @@ impl InputAsJson {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The JSON text this piece adds.
+    /// The JSON text this piece adds: nothing for an empty one.
     pub(crate) fn push(&mut self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
         let escaped = Self::literal(text);
         let inside = escaped.get(1..escaped.len().saturating_sub(1)).unwrap_or_default();
         if std::mem::replace(&mut self.begun, true) {
             return inside.to_owned();
         }
-        format!("{{{}:\"{inside}", Self::literal(&self.property))
+        self.beginning() + inside
+    }
+
+    fn beginning(&self) -> String {
+        format!("{{{}:\"", Self::literal(&self.property))
     }
 
     /// The JSON text that closes the object.
     pub(crate) fn end(&mut self) -> String {
-        if self.begun { "\"}".to_owned() } else { self.push("") + "\"}" }
+        if self.begun { "\"}".to_owned() } else { self.beginning() + "\"}" }
     }
 
     /// The whole object for a text.
@@ -48,6 +55,7 @@ mod tests {
     #[test]
     fn pieces_make_an_object() {
         let mut input = InputAsJson::new("a\"b");
+        assert_eq!(input.push(""), "");
         let text = input.push("x\n") + &input.push("\"y") + &input.end();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), serde_json::json!({"a\"b": "x\n\"y"}));
         assert_eq!(InputAsJson::new("p").end(), r#"{"p":""}"#);

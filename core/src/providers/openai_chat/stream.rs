@@ -45,6 +45,9 @@ pub(super) struct ChatStream {
     thinking: Option<usize>,
     text: Option<usize>,
     calls: Vec<Call>,
+    by_index: HashMap<u64, usize>,
+    /// The first call with an id.
+    by_id: HashMap<String, usize>,
     details: ReasoningDetails,
     finish: Option<String>,
     error: Option<String>,
@@ -54,8 +57,7 @@ pub(super) struct ChatStream {
 #[derive(Debug)]
 struct Call {
     block: usize,
-    index: Option<u64>,
-    id: String,
+    has_id: bool,
     named: bool,
     input: Option<InputAsJson>,
 }
@@ -69,6 +71,8 @@ impl ChatStream {
             thinking: None,
             text: None,
             calls: Vec::new(),
+            by_index: HashMap::new(),
+            by_id: HashMap::new(),
             details: ReasoningDetails::default(),
             finish: None,
             error: None,
@@ -159,9 +163,9 @@ impl ChatStream {
     fn find(&self, piece: &CallPiece<'_>) -> Option<usize> {
         let id = piece.id.filled();
         match piece.index.0 {
-            Some(index) => self.calls.iter().position(|call| call.index == Some(index)),
+            Some(index) => self.by_index.get(&index).copied(),
             None => match id {
-                Some(id) => self.calls.iter().position(|call| call.id == id),
+                Some(id) => self.by_id.get(id).copied(),
                 None => self.calls.len().checked_sub(1),
             },
         }
@@ -180,14 +184,15 @@ impl ChatStream {
                 let property = name.and_then(|name| self.options.grammar_tools.get(name));
                 InputAsJson::new(property.map_or("input", String::as_str))
             });
-            self.calls.push(Call { block, index: piece.index.0, id: id.to_owned(), named: name.is_some(), input });
-            self.calls.len() - 1
+            let at = self.calls.len();
+            self.calls.push(Call { block, has_id: false, named: name.is_some(), input });
+            self.by_index.extend(piece.index.0.map(|index| (index, at)));
+            at
         });
         let call = &mut self.calls[at];
-        if call.id.is_empty()
-            && let Some(id) = piece.id.filled()
-        {
-            call.id = id.to_owned();
+        if let Some(id) = piece.id.filled().filter(|_| !call.has_id) {
+            call.has_id = true;
+            self.by_id.entry(id.to_owned()).or_insert(at);
             out.call_identify(call.block, id, "");
         }
         if !call.named
@@ -229,13 +234,15 @@ impl Interpreter for ChatStream {
         if let (Some(block), Some(signature)) = (self.thinking, self.details.signature()) {
             out.set_signature(block, &signature);
         }
-        for call in &mut self.calls {
-            if let Some(input) = &mut call.input {
+        // In block order, each with what closes it (P324); calls are in that order too.
+        let mut calls = self.calls.iter_mut().peekable();
+        for block in 0..out.len() {
+            if let Some(input) = calls.next_if(|call| call.block == block).and_then(|call| call.input.as_mut()) {
                 let delta = input.end();
-                out.call_delta(call.block, &delta);
+                out.call_delta(block, &delta);
             }
+            out.end(block);
         }
-        out.end_all();
         // A model that calls tools wants them run, whatever its server calls that.
         let usual = if self.calls.is_empty() { StopReason::Stop } else { StopReason::ToolUse };
         let Some(raw) = self.finish.take() else {
