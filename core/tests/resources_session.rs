@@ -236,3 +236,30 @@ fn p771_bad_section_names_are_refused() {
         assert_eq!(error.code(), ErrorCode::InvalidArgument, "{name}");
     }
 }
+
+/// S305, P777: a forced prompt is the whole prompt of one run, also after a tool call, and stored nowhere; what the session
+/// would say is stored all the same. The next run has the session's own again.
+#[test]
+fn s305_a_forced_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let cwd = project(dir.path());
+    let engine = engine(dir.path());
+    let call = json!([{"content": [{"type": "toolCall", "id": "c1", "name": "ls", "arguments": {}}]},
+        {"content": [{"type": "text", "text": "a"}]}, {"content": [{"type": "text", "text": "b"}]}]);
+    let (session, control) = scripted_with(&engine, &cwd, call, |options| options.tools(["ls"]));
+    let forced = PromptOptions::default().forced_prompt("Speak like a pirate.");
+    block_on(block_on(session.prompt("one", forced)).unwrap().result()).unwrap();
+    let requests = control.requests();
+    for request in &requests[..2] {
+        let systems: Vec<_> = request.messages.iter().filter(|message| message.role().name() == "system").collect();
+        assert_eq!((systems.len(), systems[0].text("").as_str()), (1, "Speak like a pirate."));
+        assert!(systems[0].get("sections").is_none() && request.messages[0].role().name() == "system");
+    }
+    assert_eq!(names(&stored(&session)[0]), ["preamble", "tools", "rules", "docs", "cwd"]);
+    assert_eq!(requests[1].messages.last().unwrap().role().name(), "toolResult", "tools stay");
+    assert!(!std::fs::read_to_string(session.path().unwrap()).unwrap().contains("pirate"));
+    prompt(&session, "three");
+    let last = control.requests().pop().unwrap();
+    assert!(last.messages[0].get("sections").is_some() && last.messages[0].text("").is_empty());
+    assert_eq!(stored(&session).len(), 1, "nothing is said twice");
+}

@@ -6,6 +6,7 @@
 mod budget;
 mod budget_form;
 pub mod classify;
+mod forced;
 mod foresight;
 mod gauge;
 mod hooks;

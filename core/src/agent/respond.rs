@@ -29,7 +29,7 @@ impl Actor {
     pub(crate) fn request(&self) -> Result<Request, crate::Error> {
         Ok(Request {
             model: self.chosen_model()?,
-            messages: self.projection.messages(),
+            messages: self.messages_to_send(),
             tools: self.projection.system().tools(),
             thinking_level: self.level.clone(),
             session_id: self.shared.id.to_string(),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Broken;
 use super::recovery::Start;
+use super::{Broken, forced};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{AssistantStart, Message, Role, StopReason, SystemMessage};
 use crate::providers::Model;
@@ -35,6 +35,9 @@ impl Actor {
             return; // who asked has changed their mind
         }
         let outcome = self.begin(Phase::Running);
+        if let (Some(activity), Some(text)) = (&mut self.activity, options.forced_prompt) {
+            activity.forced_prompt = Some(forced::message(text));
+        }
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
         let _ = reply.send(Ok((events, outcome)));
         let result = self.work(message).await;

@@ -69,6 +69,8 @@ pub(crate) struct Activity {
     /// It has runs; else it is a compaction or navigation.
     run: bool,
     pub(crate) spending: Spending,
+    /// The system prompt of its requests, instead of the session's (S305).
+    pub(crate) forced_prompt: Option<Arc<Message>>,
 }
 
 /// Tells everyone when the actor is gone, also by a panic or because it never ran.
@@ -316,6 +318,7 @@ impl Actor {
             last_response: None,
             run: phase == Phase::Running,
             spending: Spending::begin(&self.shared.choices_made().budgets, &token),
+            forced_prompt: None,
         });
         self.shared.begin(phase, token);
         receiver

@@ -93,6 +93,11 @@ impl Actor {
             let _ = reply.send(Err(self.busy()));
             return;
         };
+        if options.forced_prompt.is_some() {
+            let text = "a forced prompt is for a run that begins, and one is active; wait for it";
+            let _ = reply.send(Err(Error::new(ErrorCode::InvalidArgument, text)));
+            return;
+        }
         let steer = options.when_running == WhenRunning::Steer;
         match input {
             Input::Text(text) => self.queue(steer, &text, options.images),

@@ -58,6 +58,12 @@ impl Choices {
 }
 
 impl PromptOptions {
+    /// Sets [`forced_prompt`](Self::forced_prompt).
+    pub fn forced_prompt(mut self, text: impl Into<String>) -> Self {
+        self.forced_prompt = Some(text.into());
+        self
+    }
+
     /// Sets [`expand`](Self::expand).
     pub fn expand(mut self, expand: bool) -> Self {
         self.expand = expand;

@@ -216,6 +216,9 @@ pub struct PromptOptions {
     /// `/skill:name` and `/name` at the start of the text are replaced by the skill or prompt template they call, if there
     /// is one (P726, P751). Default true.
     pub expand: bool,
+    /// A system prompt for this run alone, in the place of the session's; one text, without sections, stored nowhere (S305,
+    /// P777). Tools stay. Only for a prompt that begins a run.
+    pub forced_prompt: Option<String>,
     /// Events the [`Run`](super::Run) holds before the session waits for its reader. Default 1024.
     pub capacity: usize,
 }
@@ -226,6 +229,7 @@ impl Default for PromptOptions {
             images: Vec::new(),
             when_running: WhenRunning::Refuse,
             expand: true,
+            forced_prompt: None,
             capacity: DEFAULT_CAPACITY,
         }
     }
