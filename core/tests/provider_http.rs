@@ -194,6 +194,32 @@ fn a_silent_service_is_given_up() {
     assert!(server.wait(|server| server.hangups() == 1));
 }
 
+/// P40, P801: `timeoutMs` limits the wait for the beginning of an answer, for each try, and not the answer.
+#[test]
+fn p801_a_service_that_does_not_begin() {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", mute.local_addr().unwrap());
+    let connections = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = connections.clone();
+    std::thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in mute.incoming() {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            open.push(stream);
+        }
+    });
+    let limits = |options: &mut RequestOptions| {
+        options.timeout = Some(Duration::from_millis(100));
+        options.max_retries = 1;
+    };
+    let answer = ask(&engine(), with(request(&model(API, "m", &url), vec![user("go")]), limits));
+    assert!(answer.error().contains("timed out"), "{}", answer.error());
+    assert!(branchline::agent::classify::is_retryable(answer.error()));
+    assert_eq!(connections.load(std::sync::atomic::Ordering::SeqCst), 2);
+    let slow = Server::start(vec![reply("slow").chunked(16).paced(Duration::from_millis(10))]);
+    assert_eq!(ask(&engine(), with(go(&slow), limits)).text(), "slow");
+}
+
 #[test]
 fn one_connection_serves_many_requests() {
     let server = Server::start(vec![reply("ok")]);

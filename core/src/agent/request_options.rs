@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::providers::RequestOptions;
+use crate::providers::{CacheRetention, RequestOptions};
 use crate::resources::settings::Settings;
 use crate::session::Actor;
 
@@ -21,6 +21,8 @@ fn from_settings(settings: &Settings) -> RequestOptions {
     let mut options = RequestOptions {
         max_retries: u32::try_from(settings.provider_max_retries()).unwrap_or(u32::MAX),
         max_retry_delay: (!max_delay.is_zero()).then_some(max_delay),
+        timeout: settings.provider_timeout(),
+        cache_retention: cache_retention(std::env::var("PI_CACHE_RETENTION").ok().as_deref()),
         idle_timeout: settings.values().get("httpIdleTimeoutMs").and_then(idle),
         ..RequestOptions::default()
     };
@@ -28,6 +30,11 @@ fn from_settings(settings: &Settings) -> RequestOptions {
     let budgets = budgets.into_iter().flatten();
     options.thinking_budgets = budgets.filter_map(|(level, tokens)| Some((level.clone(), tokens.as_u64()?))).collect();
     options
+}
+
+/// `PI_CACHE_RETENTION`: `long`, or the usual time (P40).
+fn cache_retention(variable: Option<&str>) -> CacheRetention {
+    if variable == Some("long") { CacheRetention::Long } else { CacheRetention::Short }
 }
 
 /// `httpIdleTimeoutMs`: a number of milliseconds; 0 and `"disabled"` for no limit. Anything else says nothing.
@@ -49,6 +56,10 @@ mod tests {
         let usual = settings(json!({}));
         assert_eq!((usual.max_retries, usual.idle_timeout), (0, None));
         assert_eq!(usual.max_retry_delay, Some(Duration::from_secs(60)));
+        assert_eq!(usual.timeout, None);
+        assert_eq!(settings(json!({"retry": {"provider": {"timeoutMs": 9}}})).timeout, Some(Duration::from_millis(9)));
+        let words = [None, Some(""), Some("short"), Some("long")].map(cache_retention);
+        assert_eq!(words, [CacheRetention::Short, CacheRetention::Short, CacheRetention::Short, CacheRetention::Long]);
         let other = settings(json!({"retry": {"provider": {"maxRetries": 2, "maxRetryDelayMs": 0}},
             "httpIdleTimeoutMs": "disabled", "thinkingBudgets": {"low": 7, "high": "x"}}));
         assert_eq!((other.max_retries, other.max_retry_delay, other.idle_timeout), (2, None, Some(None)));

@@ -112,6 +112,7 @@ impl Driver {
         let policy = RetryPolicy {
             max_retries: options.max_retries,
             max_delay: options.max_retry_delay,
+            head: options.timeout,
             idle: options.idle_timeout.unwrap_or(services.http.idle_timeout()),
         };
         self.protocol.begin(&request, &mut self.out);

@@ -56,6 +56,8 @@ pub struct RequestOptions {
     pub max_retries: u32,
     /// A service that asks for a longer pause than this fails at once; `None` for no limit (P105).
     pub max_retry_delay: Option<Duration>,
+    /// The longest wait for the beginning of an answer, for each try; only the limit of silence without it.
+    pub timeout: Option<Duration>,
     /// The longest silence of the service; the engine's without it, `Some(None)` for no limit.
     pub idle_timeout: Option<Option<Duration>>,
 }
@@ -75,6 +77,7 @@ impl Default for RequestOptions {
             api_key: None,
             max_retries: 0,
             max_retry_delay: Some(Duration::from_secs(60)),
+            timeout: None,
             idle_timeout: None,
         }
     }

@@ -201,6 +201,12 @@ impl Settings {
         self.number(&["retry", "provider", "maxRetries"], 0)
     }
 
+    /// `retry.provider.timeoutMs`: the longest wait for the beginning of an answer; `None` when it is not set, or 0.
+    pub fn provider_timeout(&self) -> Option<Duration> {
+        let ms = self.get(&["retry", "provider", "timeoutMs"]).and_then(integer).filter(|ms| *ms > 0)?;
+        Some(Duration::from_millis(ms))
+    }
+
     /// `retry.provider.maxRetryDelayMs`: the longest wait a service may ask for.
     pub fn provider_max_retry_delay(&self) -> Duration {
         Duration::from_millis(self.number(&["retry", "provider", "maxRetryDelayMs"], 60_000))

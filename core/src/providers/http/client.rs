@@ -106,6 +106,8 @@ pub(crate) struct RetryPolicy {
     pub(crate) max_retries: u32,
     /// A service that asks for a longer pause fails at once; `None` for no limit.
     pub(crate) max_delay: Option<Duration>,
+    /// The longest wait for the head of an answer.
+    pub(crate) head: Option<Duration>,
     /// The longest silence.
     pub(crate) idle: Option<Duration>,
 }
@@ -174,7 +176,7 @@ impl Http {
     ) -> Result<Answer, Failure> {
         let mut attempt = 0;
         loop {
-            let failure = match cancel.run_until_cancelled(self.once(out, policy.idle)).await {
+            let failure = match cancel.run_until_cancelled(self.once(out, policy)).await {
                 None => return Err(Failure::Aborted),
                 Some(Ok(answer)) => return Ok(answer),
                 Some(Err(failure)) => failure,
@@ -201,7 +203,9 @@ impl Http {
         }
     }
 
-    async fn once(&self, out: &Outgoing, idle: Option<Duration>) -> Result<Answer, Failure> {
+    async fn once(&self, out: &Outgoing, policy: RetryPolicy) -> Result<Answer, Failure> {
+        let idle = policy.idle;
+        let head = policy.head.into_iter().chain(idle).min();
         if let Some(problem) = &out.problem {
             return Err(Failure::Setup(problem.clone()));
         }
@@ -218,7 +222,7 @@ impl Http {
             }
             let exchange = Exchange::begin(self, out, &url, &headers);
             let request = client.post(url.clone()).headers(headers).body(out.body.clone()).send();
-            let response = timed(idle, request).await?.map_err(failure::network)?;
+            let response = timed(head, request).await?.map_err(failure::network)?;
             exchange.response(&response);
             let status = response.status();
             if status.is_success() {
