@@ -214,6 +214,39 @@ fn p800_resource_lists_are_combined() {
     assert_eq!(settings.values().get("enabledModels"), Some(&json!(["y"])));
 }
 
+/// P721: what a settings file says of places holds for its own side, and what it leaves out hides nothing behind it.
+#[test]
+fn p721_lists_hold_for_their_own_side() {
+    let (_dir, root) = temp();
+    let (agent, cwd) = (root.join("agent"), root.join("project"));
+    put(agent.join("skills/one/SKILL.md"), &skill("user's"));
+    put(agent.join("extra/two/SKILL.md"), &skill("user's"));
+    put(cwd.join(".pi/skills/one/SKILL.md"), &skill("project's"));
+    put(cwd.join(".pi/extra/two/SKILL.md"), &skill("project's"));
+    put(cwd.join(".agents/skills/three/SKILL.md"), &skill("project's"));
+    put(agent.join("prompts/a.md"), "user's");
+    put(cwd.join(".pi/prompts/a.md"), "project's");
+    let found = |user: serde_json::Value, project: serde_json::Value| {
+        put(agent.join("settings.json"), &user.to_string());
+        put(cwd.join(".pi/settings.json"), &project.to_string());
+        let (settings, problems) = Settings::load(&agent, &cwd, true);
+        assert!(problems.is_empty());
+        let found = Resources::load(&options(json!({"discover": "project"})), &settings, &agent, &cwd);
+        let skills = found.skills.iter().filter(|skill| skill.path.starts_with(&root));
+        let skills: Vec<String> = skills.map(|it| format!("{} {}", it.description, it.name)).collect();
+        (skills, found.prompt_templates.into_iter().map(|it| it.content).collect::<Vec<_>>())
+    };
+    let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let plain = found(json!({}), json!({}));
+    assert_eq!(plain, (texts(&["project's one", "project's three"]), texts(&["project's"])));
+    let hidden = found(json!({}), json!({"skills": ["!one", "-skills/three"], "prompts": ["!a.md"]}));
+    assert_eq!(hidden, (texts(&["user's one"]), texts(&["user's"])), "the user's are not meant");
+    let extra = found(json!({"skills": ["extra", "!one"]}), json!({}));
+    assert_eq!(extra.0, ["project's one", "project's three", "user's two"]);
+    let extra = found(json!({"skills": ["!*"]}), json!({"skills": ["extra", "!*", "+skills/one"]}));
+    assert_eq!(extra.0, ["project's one"], "the project's `extra` is the project's, and left out");
+}
+
 /// P726: the file is read when the skill is called, frontmatter left out, paths told.
 #[test]
 fn p726_calling_a_skill() {

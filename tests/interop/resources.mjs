@@ -10,6 +10,7 @@
 //   {"do": "value", "text", "variables"}          a configured value
 //   {"do": "skills", "dir"}                       skills below a directory
 //   {"do": "context", "cwd", "agentDir"}          paths of context files
+//   {"do": "discover", "cwd", "agentDir", "trusted"}   skills, templates and prompt files of the usual places and settings
 //   {"do": "model", "models", "usable", "text"}   the model a text means
 //   {"do": "scope", "models", "patterns"}         the models patterns mean
 //   {"do": "store", "file", "provider", "key"}    a key stored in auth.json
@@ -25,7 +26,7 @@ const { resolveModelReference, resolveModelScopeFromModels } = await import(`${c
 const { resolveConfigValueUncached } = await import(`${core}/core/resolve-config-value.js`);
 const { AuthStorage } = await import(`${core}/core/auth-storage.js`);
 const { ModelRuntime } = await import(`${core}/core/model-runtime.js`);
-const { loadProjectContextFiles, loadSkills, parseFrontmatter } = await import(`${core}/index.js`);
+const { DefaultResourceLoader, SettingsManager, loadProjectContextFiles, loadSkills, parseFrontmatter } = await import(`${core}/index.js`);
 process.removeAllListeners("warning");
 process.on("warning", () => {});
 
@@ -48,6 +49,17 @@ const answers = {
 		};
 	},
 	context: (it) => loadProjectContextFiles(it).map((file) => file.path),
+	discover: async ({ cwd, agentDir, trusted }) => {
+		const settingsManager = SettingsManager.create(cwd, agentDir, { projectTrusted: trusted });
+		const loader = new DefaultResourceLoader({ cwd, agentDir, settingsManager, noExtensions: true, noThemes: true, noContextFiles: true });
+		await loader.reload();
+		return {
+			skills: loader.getSkills().skills.map((it) => [it.name, it.filePath]),
+			templates: loader.getPrompts().prompts.map((it) => [it.name, it.filePath]),
+			prompt: loader.getSystemPrompt() ?? null,
+			behind: loader.getAppendSystemPrompt(),
+		};
+	},
 	model: (it) => {
 		const found = resolveModelReference({ text: it.text, thinkingSuffix: "strict", fuzzy: true }, it.models, (provider) => it.usable.includes(provider));
 		if (found.status === "resolved") return [full(found.model), found.thinkingLevel ?? null];

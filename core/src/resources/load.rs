@@ -71,12 +71,14 @@ impl Resources {
             self.diagnostics.append(&mut diagnostics);
         }
         let places = Places { options, settings, agent_dir, cwd };
-        let (mut skills, mut diagnostics) = skills::load(&places.skills());
-        skills.retain(|skill| !places.leaves_out_skill(skill));
-        self.skills = skills;
+        let (sources, sides): (Vec<_>, Vec<_>) = places.skills().into_iter().unzip();
+        let (found, mut diagnostics) =
+            skills::load_some(&sources, |at, file| places.keeps("skills", sides[at], &sources[at].path, file));
+        self.skills = found;
         self.diagnostics.append(&mut diagnostics);
-        let (mut found, mut diagnostics) = templates::load(&places.templates());
-        found.retain(|template| !places.leaves_out_template(template));
+        let (sources, sides): (Vec<_>, Vec<_>) = places.templates().into_iter().unzip();
+        let (found, mut diagnostics) =
+            templates::load_some(&sources, |at, file| places.keeps("prompts", sides[at], &sources[at].path, file));
         self.prompt_templates = found;
         self.diagnostics.append(&mut diagnostics);
         self.system_prompt = self.prompt_file(&places, "SYSTEM.md");

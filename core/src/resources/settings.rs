@@ -19,6 +19,19 @@ const RESOURCE_LISTS: [&str; 4] = ["skills", "prompts", "packages", "extensions"
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settings {
     values: Map<String, Value>,
+    /// The lists of places as each file, or the host, has them: what they say holds for their own side only (P721).
+    places: Vec<(Origin, Map<String, Value>)>,
+}
+
+/// Who says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The host, about everything.
+    Host,
+    /// The user's file, about the user's places.
+    User,
+    /// The project's file, about the project's.
+    Project,
 }
 
 /// A settings file that was treated as empty.
@@ -103,10 +116,10 @@ impl Settings {
     pub fn load(agent_dir: &Path, cwd: &Path, project_trusted: bool) -> (Settings, Vec<SettingsProblem>) {
         let mut problems = Vec::new();
         let mut settings = Settings::default();
-        let project = project_trusted.then(|| cwd.join(".pi").join("settings.json"));
-        for path in std::iter::once(agent_dir.join("settings.json")).chain(project) {
+        let project = project_trusted.then(|| (Origin::Project, cwd.join(".pi").join("settings.json")));
+        for (origin, path) in std::iter::once((Origin::User, agent_dir.join("settings.json"))).chain(project) {
             match read(&path) {
-                Ok(Some(values)) => settings.merge(values),
+                Ok(Some(values)) => settings.merge_from(origin, values),
                 Ok(None) => {}
                 Err(message) => problems.push(SettingsProblem { path, message }),
             }
@@ -123,8 +136,14 @@ impl Settings {
 
     /// Lays `values` over these settings: objects merge, lists of resources are put in front of those that are there, the
     /// signs of a `defaultTools` of `+name` and `-name` change the one that is there, anything else replaces (P800).
-    pub fn merge(&mut self, mut values: Map<String, Value>) {
+    pub fn merge(&mut self, values: Map<String, Value>) {
+        self.merge_from(Origin::Host, values);
+    }
+
+    fn merge_from(&mut self, origin: Origin, mut values: Map<String, Value>) {
         migrate(&mut values);
+        let lists = RESOURCE_LISTS.into_iter().filter_map(|key| Some((key.to_owned(), values.get(key)?.clone())));
+        self.places.push((origin, lists.collect()));
         for key in RESOURCE_LISTS {
             if let Some(Value::Array(list)) = values.get_mut(key)
                 && let Some(Value::Array(known)) = self.values.get(key)
@@ -136,6 +155,13 @@ impl Settings {
             *list = changed_tools(self, list);
         }
         merge(&mut self.values, values);
+    }
+
+    /// The entries of a list of places, and who has them; what was laid over the rest comes first.
+    pub(super) fn places(&self, key: &str) -> impl Iterator<Item = (Origin, &str)> {
+        let lists = self.places.iter().rev();
+        let lists = lists.filter_map(move |(origin, lists)| Some((*origin, lists.get(key)?.as_array()?)));
+        lists.flat_map(|(origin, list)| list.iter().filter_map(move |entry| Some((origin, entry.as_str()?))))
     }
 
     /// The merged JSON, for settings this type has no reader for.

@@ -74,11 +74,19 @@ impl SkillSource {
 /// Directories are searched in order of names, links followed, each directory once. No more than 10,000 directories are
 /// looked at for one source.
 pub fn load(sources: &[SkillSource]) -> (Vec<Skill>, Vec<ResourceDiagnostic>) {
+    load_some(sources, |_, _| true)
+}
+
+/// The same, without files that `keep` does not want: it gets the number of the source, and the file.
+pub(super) fn load_some(
+    sources: &[SkillSource],
+    keep: impl Fn(usize, &Path) -> bool,
+) -> (Vec<Skill>, Vec<ResourceDiagnostic>) {
     let mut found = Found::default();
-    for source in sources {
+    for (at, source) in sources.iter().enumerate() {
         let (candidates, mut diagnostics) = skill_scan::candidates(source);
         found.diagnostics.append(&mut diagnostics);
-        candidates.iter().for_each(|candidate| found.take(candidate));
+        candidates.iter().filter(|candidate| keep(at, &candidate.path)).for_each(|candidate| found.take(candidate));
     }
     (found.skills, found.diagnostics)
 }

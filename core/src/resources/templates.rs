@@ -72,9 +72,17 @@ pub struct TemplateSource {
 
 /// Loads templates. Of equal names the first wins, and the other is reported (P750).
 pub fn load(sources: &[TemplateSource]) -> (Vec<PromptTemplate>, Vec<ResourceDiagnostic>) {
+    load_some(sources, |_, _| true)
+}
+
+/// The same, without files that `keep` does not want: it gets the number of the source, and the file.
+pub(super) fn load_some(
+    sources: &[TemplateSource],
+    keep: impl Fn(usize, &Path) -> bool,
+) -> (Vec<PromptTemplate>, Vec<ResourceDiagnostic>) {
     let mut templates: Vec<PromptTemplate> = Vec::new();
     let mut diagnostics = Vec::new();
-    for source in sources {
+    for (at, source) in sources.iter().enumerate() {
         let files = match files(&source.path) {
             Ok(files) => files,
             Err(error) => {
@@ -85,7 +93,7 @@ pub fn load(sources: &[TemplateSource]) -> (Vec<PromptTemplate>, Vec<ResourceDia
                 continue;
             }
         };
-        for path in files {
+        for path in files.into_iter().filter(|path| keep(at, path)) {
             if templates.iter().any(|known| known.path.as_ref() == Some(&path)) {
                 continue;
             }

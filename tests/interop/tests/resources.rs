@@ -8,10 +8,11 @@ use std::path::Path;
 
 use branchline::providers::credentials::{Environment, config_value};
 use branchline::providers::{CatalogueOptions, Key, KeyOptions, Model, StoredKey};
+use branchline::resources::settings::Settings;
 use branchline::resources::skills::{self, SkillSource};
 use branchline::resources::templates::{self, PromptTemplate};
 use branchline::resources::{context_files, frontmatter};
-use branchline::{Engine, EngineOptions, block_on};
+use branchline::{Discover, Engine, EngineOptions, ResourceOptions, Resources, block_on};
 use branchline_interop::Peer;
 use serde_json::{Value, json};
 
@@ -295,6 +296,86 @@ fn context_files_of_folders() {
         let paths: Vec<_> = found.iter().map(|file| file.path.clone()).collect();
         let theirs = ask(&mut peer, json!({"do": "context", "cwd": cwd, "agentDir": agent})).expect("pi looks");
         assert_eq!(json!(paths), theirs, "{}", cwd.display());
+    }
+}
+
+/// P703, P721, P750, P800: the usual places, and lists in both settings files.
+#[test]
+fn usual_places() {
+    let Some(mut peer) = pi() else { return };
+    let mut dice = Dice(8);
+    let entries = [
+        "extra",
+        "./extra",
+        "!n1",
+        "!**/n2/**",
+        "-skills/n3",
+        "+skills/n1",
+        "!*",
+        "skills",
+        "-skills/n1/SKILL.md",
+        "!n2.md",
+        "extra/n1",
+        "+skills/n2/SKILL.md",
+        "!group/**",
+    ];
+    let templates = ["more", "!p1", "-prompts/p2.md", "+prompts/p1.md", "more/p3.md", "!*", "!p2.md", "./more"];
+    for _ in 0..150 {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path().canonicalize().expect("a folder");
+        let (agent, repo) = (root.join("agent"), root.join("repo"));
+        let cwd = repo.join(dice.pick(&["", "sub", "sub/deep"]));
+        for folder in [&agent, &cwd.join(".pi"), &repo.join(".git")] {
+            std::fs::create_dir_all(folder).expect("a folder");
+        }
+        let places = [
+            cwd.join(".pi/skills"),
+            cwd.join(".agents/skills"),
+            repo.join(".agents/skills"),
+            root.join(".agents/skills"),
+            agent.join("skills"),
+            agent.join("extra"),
+            cwd.join(".pi/extra"),
+            cwd.join("extra"),
+        ];
+        for _ in 0..dice.roll(9) {
+            let name = *dice.pick(&["n1", "n2", "n3", "n4"]);
+            let file = *dice.pick(&["NAME/SKILL.md", "NAME.md", "group/NAME/SKILL.md", "group/NAME.md"]);
+            let text = format!("---\nname: {name}\ndescription: d\n---\nB");
+            put(&dice.pick(&places).join(file.replace("NAME", name)), &text);
+        }
+        let places = [cwd.join(".pi/prompts"), agent.join("prompts"), agent.join("more"), cwd.join(".pi/more")];
+        for _ in 0..dice.roll(6) {
+            put(&dice.pick(&places).join(dice.pick(&["p1.md", "p2.md", "p3.md"])), "x");
+        }
+        for (at, folder) in [&agent, &cwd.join(".pi")].into_iter().enumerate() {
+            for name in ["SYSTEM.md", "APPEND_SYSTEM.md"] {
+                if dice.roll(3) == 0 {
+                    put(&folder.join(name), &format!("{name} {at}"));
+                }
+            }
+            let mut settings = json!({});
+            let mut list = |key: &str, from: &[&'static str]| {
+                let entries: Vec<&str> = (0..dice.roll(3)).map(|_| *dice.pick(from)).collect();
+                settings[key] = json!(entries);
+            };
+            list("skills", &entries);
+            list("prompts", &templates);
+            put(&folder.join("settings.json"), &settings.to_string());
+        }
+        let trusted = dice.roll(3) > 0;
+        let (settings, _) = Settings::load(&agent, &cwd, trusted);
+        let mut options = ResourceOptions::default();
+        options.discover = if trusted { Discover::Project } else { Discover::User };
+        let found = Resources::load(&options, &settings, &agent, &cwd);
+        let skills: Vec<Value> = found.skills.iter().map(|it| json!([it.name, it.path])).collect();
+        let templates: Vec<Value> = found.prompt_templates.iter().map(|it| json!([it.name, it.path])).collect();
+        let behind: Vec<&String> = found.append_system_prompt.iter().collect();
+        let ours = json!({"skills": skills, "templates": templates, "prompt": found.system_prompt, "behind": behind});
+        let request = json!({"do": "discover", "cwd": cwd, "agentDir": agent, "trusted": trusted});
+        let theirs = ask(&mut peer, request).expect("pi looks");
+        let read = |folder: &Path| std::fs::read_to_string(folder.join("settings.json")).unwrap_or_default();
+        assert_eq!(ours, theirs, "trusted {trusted}, {} {}", read(&agent), read(&cwd.join(".pi")));
     }
 }
 
