@@ -202,6 +202,8 @@ enum branchline_request_kind
   BRANCHLINE_REQUEST_MODEL = 5,
   /// Which key is it? See branchline_engine_set_key_source.
   BRANCHLINE_REQUEST_KEY = 6,
+  /// Make a login anew. See branchline_engine_set_login_source.
+  BRANCHLINE_REQUEST_LOGIN = 7,
   /// Something this header has no number for.
   BRANCHLINE_REQUEST_OTHER = 1000,
 };
@@ -700,7 +702,8 @@ branchline_status branchline_session_create(branchline_engine *engine,
                                             branchline_session **out_session,
                                             branchline_error **error);
 
-/// Opens a session file, also one that pi made. Unless it is opened read-only, nobody else can open it for writing
+/// Opens a session file, also one that pi made. A path where there is none is a new session, whose file appears there with
+/// the first message; read-only it is STORAGE_FAILED. Unless it is opened read-only, nobody else can open it for writing
 /// until the session is closed. `options` may be NULL.
 ///
 /// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
@@ -729,7 +732,8 @@ branchline_status branchline_session_continue_recent(branchline_engine *engine,
 ///
 /// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
 /// Threads: any, also from inside callbacks. Blocks while files are read.
-/// Errors: as branchline_session_open; INVALID_ARGUMENT also for options that write no file.
+/// Errors: as branchline_session_open; STORAGE_FAILED also when there is no such file, INVALID_ARGUMENT also for options that
+/// write no file.
 branchline_status branchline_session_import(branchline_engine *engine,
                                             const char *path,
                                             const branchline_session_options *options,
@@ -1245,7 +1249,8 @@ branchline_status branchline_session_switch(branchline_session *session,
 ///
 /// Ownership: as branchline_session_switch.
 /// Threads: as branchline_session_switch.
-/// Errors: as branchline_session_switch; INVALID_ARGUMENT also for a session in memory, which has no directory.
+/// Errors: as branchline_session_switch; STORAGE_FAILED also when there is no such file, INVALID_ARGUMENT also for a session
+/// in memory, which has no directory.
 branchline_status branchline_session_import_session(branchline_session *session,
                                                     const char *path,
                                                     const char *options_json,
@@ -1595,7 +1600,7 @@ branchline_status branchline_tool_free(branchline_tool *tool);
 /// Errors: none.
 branchline_request_kind branchline_request_type(const branchline_request *request);
 
-/// The name of the tool, of the model that is to answer, or of the provider whose key is wanted.
+/// The name of the tool, of the model that is to answer, or of the provider whose key or login is wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -1960,6 +1965,31 @@ branchline_status branchline_engine_find_model(const branchline_engine *engine,
                                                char **out_json,
                                                branchline_error **error);
 
+/// As branchline_engine_find_model, but an unknown id of a known provider, "provider/id", is a model as well: one that came
+/// out yesterday, or that only this person has. It has the facts of the provider's default model, `"warning"` in the JSON
+/// says so in a sentence, and the engine knows it by its name from then on.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: as branchline_engine_find_model.
+branchline_status branchline_engine_find_model_or_custom(branchline_engine *engine,
+                                                         const char *text,
+                                                         char **out_json,
+                                                         branchline_error **error);
+
+/// The available models that patterns mean: "google/*", "*haiku*:low", or texts as of branchline_engine_find_model; ":LEVEL"
+/// behind a pattern chooses the thinking level. As JSON: `{"models":[...],"warnings":[...]}`, the models each as of
+/// branchline_engine_find_model, in the order of the patterns, and what was wrong with patterns, a sentence each.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_models_in_scope(const branchline_engine *engine,
+                                                    const char *const *patterns,
+                                                    size_t pattern_count,
+                                                    char **out_json,
+                                                    branchline_error **error);
+
 /// What is wrong with the configuration of models that was read from a file, as a JSON list of `{"path"?,"provider"?,
 /// "message"}`. The rest of it is in use.
 ///
@@ -2069,6 +2099,82 @@ branchline_status branchline_request_push_n(branchline_request *request,
                                             const char *event_json,
                                             size_t length,
                                             branchline_error **error);
+
+/// Stores a key for a provider in the engine's file with keys ("authFile" or "agentFiles" of its options), in the place of
+/// what was stored for it. Other entries stay; the file and its directory are made if they are not there, readable by their
+/// owner only. It is the file of pi, and is changed under pi's lock. From the next request on the key is used. `key` may be
+/// NULL, to store only variables. `options_json` may be NULL: `{"configured"?,"variables"?:{NAME:TEXT}}`. With "configured"
+/// true the key is in the form of configured values: "$NAME" is a variable, one that begins with "!" is a command.
+///
+/// Ownership: borrows everything.
+/// Threads: any, but not to be waited for where a login is made anew: that holds the lock. Blocks while files are written
+/// and other programs have the lock, 30 seconds at most.
+/// Errors: INVALID_ARGUMENT, also for an engine without such a file; STORAGE_FAILED, and then the file is what it was;
+/// CLOSED, INVALID_HANDLE, FORKED.
+branchline_status branchline_engine_store_key(branchline_engine *engine,
+                                              const char *provider,
+                                              const char *key,
+                                              const char *options_json,
+                                              branchline_error **error);
+
+/// The same for a login: `{"access","refresh"?,"expires", ...}`, an access token and when it ends, in milliseconds since
+/// 1970. Whatever else is in it stays in it. It is used by an engine with a login source, see
+/// branchline_engine_set_login_source.
+///
+/// Ownership: borrows everything.
+/// Threads: as branchline_engine_store_key.
+/// Errors: as branchline_engine_store_key.
+branchline_status branchline_engine_store_login(branchline_engine *engine,
+                                                const char *provider,
+                                                const char *login_json,
+                                                branchline_error **error);
+
+/// Removes what is stored for a provider. `out_removed`, which may be NULL, tells whether something was.
+///
+/// Ownership: borrows everything.
+/// Threads: as branchline_engine_store_key.
+/// Errors: as branchline_engine_store_key.
+branchline_status branchline_engine_forget_stored(branchline_engine *engine,
+                                                  const char *provider,
+                                                  bool *out_removed,
+                                                  branchline_error **error);
+
+/// What is stored, in the order of the file, as a JSON list of `{"provider","type"}`: "api_key", "oauth", or what another
+/// program wrote. Secrets are not told.
+///
+/// Ownership: `out_json` is yours: free it with branchline_string_free.
+/// Threads: as branchline_engine_store_key.
+/// Errors: as branchline_engine_store_key.
+branchline_status branchline_engine_stored_keys(const branchline_engine *engine,
+                                                char **out_json,
+                                                branchline_error **error);
+
+/// Has the host make stored logins anew, from the next request to a service on; with NULL nobody does, and they are of no
+/// use. `on_call` gets each question as a request of type BRANCHLINE_REQUEST_LOGIN, when fewer than five minutes of a login
+/// remain and by one program at a time: its name is the provider's, its arguments are `{"provider","login"}`, the entry of
+/// the file with its secrets. Answer within 15 seconds with branchline_request_complete and the entry that takes its place,
+/// an object with a new "access" and "expires" (milliseconds since 1970): it is stored, and "access" is sent as a bearer
+/// token. A question that fails, or is freed without an answer, fails the request to the service, unless the login is good
+/// for a moment yet. An abort of that request does not cancel the question: what comes of it is stored.
+///
+/// Ownership: borrows `engine` and `callbacks`, whose content is copied; `user_data` is the library's until `destroy`, which
+/// runs when another source took its place, or with the engine.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_engine_set_login_source(branchline_engine *engine,
+                                                     const branchline_tool_callbacks *callbacks,
+                                                     branchline_error **error);
+
+/// The same for whoever takes requests from a queue. When the queue is freed, logins cannot be made anew until there is
+/// another source.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_login_source(branchline_requests *requests,
+                                                   branchline_engine *engine,
+                                                   branchline_error **error);
 
 /// Adds a recorded session as the provider `name`, replacing one of that name: to the same conversation it gives the
 /// recorded answers again. Its models are those that answered in the file, see branchline_engine_models. `options_json` may

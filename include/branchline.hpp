@@ -644,6 +644,22 @@ public:
   std::string available_models() const { return ask(branchline_engine_available_models); }
   /// What a person's text means: JSON with "model" and "thinkingLevel".
   std::string find_model(const std::string &text) const { return ask(branchline_engine_find_model, text); }
+  /// The same, and an unknown id of a known provider is a model as well: JSON also with "warning".
+  std::string find_model_or_custom(const std::string &text) {
+    detail::Call call;
+    char *out = nullptr;
+    call.check(branchline_engine_find_model_or_custom(get(), text.c_str(), &out, call.out()));
+    return detail::take(out);
+  }
+  /// What patterns such as "google/" with a star mean: JSON with "models" and "warnings".
+  std::string models_in_scope(const std::vector<std::string> &patterns) const {
+    detail::Call call;
+    std::vector<const char *> texts;
+    for (const std::string &pattern : patterns) texts.push_back(pattern.c_str());
+    char *out = nullptr;
+    call.check(branchline_engine_models_in_scope(get(), texts.data(), texts.size(), &out, call.out()));
+    return detail::take(out);
+  }
   /// What is wrong with files that were read.
   std::string model_problems() const { return ask(branchline_engine_model_problems); }
   /// Adds providers and models in the shape of models.json.
@@ -673,6 +689,41 @@ public:
   void clear_key_source() {
     detail::Call call;
     call.check(branchline_engine_set_key_source(get(), nullptr, call.out()));
+  }
+  /// Stores a key in the engine's file with keys; options are JSON, see branchline_engine_store_key.
+  void store_key(const std::string &provider, const std::string &key, const std::string &options_json = std::string()) {
+    detail::Call call;
+    const char *options = options_json.empty() ? nullptr : options_json.c_str();
+    const char *given = key.empty() ? nullptr : key.c_str();
+    call.check(branchline_engine_store_key(get(), provider.c_str(), given, options, call.out()));
+  }
+  void store_login(const std::string &provider, const std::string &login_json) {
+    detail::Call call;
+    call.check(branchline_engine_store_login(get(), provider.c_str(), login_json.c_str(), call.out()));
+  }
+  /// Whether something was stored for the provider.
+  bool forget_stored(const std::string &provider) {
+    detail::Call call;
+    bool removed = false;
+    call.check(branchline_engine_forget_stored(get(), provider.c_str(), &removed, call.out()));
+    return removed;
+  }
+  /// What is stored, as a JSON list, without the secrets.
+  std::string stored_keys() const { return ask(branchline_engine_stored_keys); }
+  /// Has a function make stored logins anew, see branchline_engine_set_login_source. It must not throw.
+  void set_login_source(Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
+    call.check(branchline_engine_set_login_source(get(), &callbacks, call.out()));
+  }
+  /// The same for whoever takes requests from a queue.
+  void set_login_source(const Requests &requests) {
+    detail::Call call;
+    call.check(branchline_requests_login_source(requests.get(), get(), call.out()));
+  }
+  void clear_login_source() {
+    detail::Call call;
+    call.check(branchline_engine_set_login_source(get(), nullptr, call.out()));
   }
   /// Models that a function answers, see branchline_engine_add_host_provider: it writes with Request::push and ends with
   /// Request::complete, at once or later. It must not throw.

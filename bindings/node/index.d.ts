@@ -243,6 +243,8 @@ export interface EngineOptions {
   keys?: Record<string, Key>
   /** Asked for a key before each request, when `keys` has none. */
   keySource?: KeySource
+  /** Makes stored logins anew; without one they are of no use. */
+  loginSource?: LoginSource
   /** `false`: keys in environment variables do not count. */
   environment?: boolean
   /** Values of `auth.json` and `models.json` that begin with `!` are run as commands; no by default. */
@@ -289,6 +291,34 @@ export type KeySource = (
   request: KeyRequest,
   context: { signal: AbortSignal },
 ) => Key | null | undefined | void | Promise<Key | null | undefined | void>
+
+/** A login as it is stored in `auth.json`. Whatever else is in it stays in it. */
+export interface Login {
+  /** The access token. It is sent as `Authorization: Bearer`. */
+  access: string
+  refresh?: string
+  /** When the token ends, in milliseconds since 1970. */
+  expires: number
+  [key: string]: unknown
+}
+
+/**
+ * Makes a login anew, when fewer than five minutes of it remain and by one program at a time: gives the one that takes its
+ * place, within 15 seconds. It is stored, also when the request that needed it is aborted. What it throws, or rejects with, is
+ * the failure of the request, unless the login is good for a moment yet. `signal` aborts when it takes too long. Must not wait
+ * for `storeLogin` and its neighbours.
+ */
+export type LoginSource = (
+  request: { provider: string; login: Login },
+  context: { signal: AbortSignal },
+) => Login | Promise<Login>
+
+/** What is stored for one provider, without the secret. */
+export interface StoredEntry {
+  provider: string
+  /** Or what another program wrote. */
+  type: 'api_key' | 'oauth' | (string & {})
+}
 
 /** US dollars per million tokens. */
 export interface Rates {
@@ -423,11 +453,14 @@ export declare class Engine {
   constructor(options?: EngineOptions)
   /** Makes a new session; its file appears with the first message. */
   createSession(options?: SessionOptions): Promise<Session>
-  /** Opens a session file. Errors: `session_locked` while another writer has it, `invalid_session_file`. */
+  /**
+   * Opens a session file. A path where there is none is a new session, whose file appears there with the first message; with
+   * `readOnly` it is `storage_failed`. Errors: `session_locked` while another writer has it, `invalid_session_file`.
+   */
   openSession(path: string, options?: SessionOptions): Promise<Session>
   /** Opens the most recent session of the working directory, or makes one. */
   continueRecent(options?: SessionOptions): Promise<Session>
-  /** Copies a session file into the session directory and opens the copy. */
+  /** Copies a session file into the session directory and opens the copy. Errors: `storage_failed` when there is no such file, and those of `openSession`. */
   importSession(path: string, options?: SessionOptions): Promise<Session>
   listSessions(options?: ListOptions): Promise<SessionInfo[]>
   /** Adds a tool for the sessions and toolboxes made from now on. */
@@ -441,6 +474,16 @@ export declare class Engine {
    * thinking level. Errors: `unknown_model`, naming what is near.
    */
   findModel(text: string): ModelChoice
+  /**
+   * As `findModel`, but an unknown id of a known provider, `provider/id`, is a model as well, with the facts of the provider's
+   * default model and a `warning` that says so. The engine knows it by its name from then on. Errors: as `findModel`.
+   */
+  findModelOrCustom(text: string): ModelChoice
+  /**
+   * The available models that patterns mean: `google/*`, `*haiku*:low`, or texts as of `findModel`. `:level` behind a pattern
+   * chooses the thinking level.
+   */
+  modelsInScope(patterns: string | readonly string[]): ModelScope
   /** Adds providers and models, as an object or as text with comments. Errors: `invalid_argument`; then nothing changes. */
   configureModels(models: ModelsConfig | string): void
   /** What is wrong with `models.json`; the rest of it is in use. */
@@ -449,6 +492,21 @@ export declare class Engine {
   setKey(provider: string, key: Key | null): void
   /** Sets or, with `null`, forgets who is asked for keys, from the next request on. */
   setKeySource(source: KeySource | null): void
+  /**
+   * Stores a key for a provider in the file that `authFile` or `agentFiles` names, in the place of what was stored for it.
+   * `null` for the key stores only `variables`, which only this provider sees. With `configured` the key is in the form of
+   * configured values: `$NAME` is a variable, one that begins with `!` is a command. Errors: `invalid_argument`, also for an
+   * engine without such a file, and `storage_failed`; then the file is what it was.
+   */
+  storeKey(provider: string, key: string | null, options?: { configured?: boolean; variables?: Record<string, string> }): Promise<void>
+  /** The same for a login, which a `LoginSource` makes anew. */
+  storeLogin(provider: string, login: Login): Promise<void>
+  /** Removes what is stored for a provider, and tells whether something was. Errors: as `storeKey`. */
+  forgetStored(provider: string): Promise<boolean>
+  /** What is stored, in the order of the file, without the secrets. Errors: as `storeKey`. */
+  storedKeys(): Promise<StoredEntry[]>
+  /** Sets or, with `null`, forgets who makes stored logins anew, from the next request on. */
+  setLoginSource(source: LoginSource | null): void
   /** Adds models that a function answers for: `NAME/ID`, for each of the models. Replaces a provider of the same name. */
   addHostProvider(name: string, models: (string | HostModel)[], answer: HostAnswer): void
   /** Adds the models that answered in a session file, as `NAME/ID`; they answer again. `name` is `replay` by default. */
@@ -487,6 +545,16 @@ export interface ModelChoice {
   model: Model
   /** The level written behind it. */
   thinkingLevel: ThinkingLevel | null
+  /** What is doubtful about the choice, in a sentence. */
+  warning?: string
+}
+
+/** What patterns mean among the models that can be used. */
+export interface ModelScope {
+  /** In the order of the patterns; each once, with the thinking level of the pattern that named it first. */
+  models: ModelChoice[]
+  /** What was wrong with patterns, a sentence each. */
+  warnings: string[]
 }
 
 /** What is wrong in a configuration of models. */
@@ -716,6 +784,8 @@ export interface SessionState {
   sibling: number
   leaf: string | null
   model: string | null
+  /** Why it is another model than the file says, if it is: that one is not known or has no key. */
+  modelNotice?: string
   thinkingLevel: ThinkingLevel
   tools: string[]
   /** Texts waiting to steer the run. */
@@ -938,7 +1008,10 @@ export declare class Session {
   private constructor()
   /** Makes a new session; its file appears with the first message. */
   static create(options?: SessionOptions & WithEngine): Promise<Session>
-  /** Opens a session file. Errors: `session_locked` while another writer has it, `invalid_session_file`. */
+  /**
+   * Opens a session file. A path where there is none is a new session, whose file appears there with the first message; with
+   * `readOnly` it is `storage_failed`. Errors: `session_locked` while another writer has it, `invalid_session_file`.
+   */
   static open(path: string, options?: SessionOptions & WithEngine): Promise<Session>
   /** Opens the most recent session of the working directory, or makes one. */
   static continueRecent(options?: SessionOptions & WithEngine): Promise<Session>
@@ -1002,7 +1075,7 @@ export declare class Session {
   newSession(options?: NewSessionOptions): Promise<Session>
   /** Opens another file in place of this session, which is closed when that is done. */
   switch(path: string, options?: SwitchOptions): Promise<Session>
-  /** Copies a file into this session's directory and opens the copy in place of this session. */
+  /** Copies a file into this session's directory and opens the copy in place of this session. Errors: as `Engine.importSession`. */
   importSession(path: string, options?: SwitchOptions): Promise<Session>
 
   /** Replaces the older part of the context by a summary. Errors: `nothing_to_compact`, `cancelled` after an abort. */

@@ -260,7 +260,8 @@ impl Engine {
         session::start(self.shared(), Source::New, options).await
     }
 
-    /// Opens a session file.
+    /// Opens a session file. A path where there is none is a new session, whose file appears there with the first message
+    /// (S48); read-only it is `storage_failed`.
     ///
     /// Errors: `invalid_session_file`, `session_locked`, `unknown_model`, `unknown_tool`, `storage_failed`, `closed`.
     pub async fn open_session(&self, path: impl AsRef<Path>, options: SessionOptions) -> Result<Session> {

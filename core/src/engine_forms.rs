@@ -73,8 +73,7 @@ impl EngineForm {
         if !value.is_object() {
             return Err(invalid("bad engine options: they are an object".to_owned()));
         }
-        let given: Given =
-            serde_json::from_value(value).map_err(|error| invalid(format!("bad engine options: {error}")))?;
+        let given: Given = json::form(value).map_err(|error| invalid(format!("bad engine options: {error}")))?;
         Ok(EngineForm { given })
     }
 

@@ -1,11 +1,13 @@
 //! Storing keys for the programs of a person: the `auth.json` that the engine reads (P31).
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, ErrorCode, Result};
-use crate::providers::{Login, StoredKey};
+use crate::providers::{Login, LoginSource, StoredKey};
 
 /// What is stored for one provider, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,7 +21,21 @@ pub struct StoredEntry {
     pub kind: String,
 }
 
+impl EngineOptions {
+    /// Sets the [`logins`](crate::providers::KeyOptions::logins) of [`keys`](Self::keys).
+    pub fn login_source(mut self, source: Arc<dyn LoginSource>) -> Self {
+        self.keys.logins = Some(source);
+        self
+    }
+}
+
 impl Engine {
+    /// Sets or, with `None`, takes away who makes stored logins anew (P32), from the next request on. Without one they are of
+    /// no use.
+    pub fn set_login_source(&self, source: Option<Arc<dyn LoginSource>>) {
+        self.shared().keyring.set_logins(source);
+    }
+
     /// Stores a key for a provider in the engine's [`auth_file`](crate::providers::KeyOptions::auth_file), in the place of what
     /// was stored for it. Other entries and their order stay, also those of other programs; the file and its directory are
     /// made if they are not there, readable by their owner only. It is the file of pi: what is stored there is known to pi, too.
@@ -30,7 +46,8 @@ impl Engine {
         self.change_stored(provider, Some(key.entry())).await.map(drop)
     }
 
-    /// The same for a login (P32). Its entry gets the type `oauth`.
+    /// The same for a login (P32). Its entry gets the type `oauth`. Not to be waited for in a [`LoginSource`], which has the
+    /// lock: what it gives is stored.
     ///
     /// Errors: as [`store_key`](Engine::store_key).
     pub async fn store_login(&self, login: Login) -> Result<()> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use branchline::host::{HostLogins, Notice, RequestKind, requests};
 use branchline::providers::{Auth, KeyOptions, Login, LoginFuture, LoginSource, StoredKey};
 use branchline::{Engine, EngineOptions, ErrorCode, block_on};
 use secrecy::ExposeSecret;
@@ -295,4 +296,54 @@ fn p32_failures() {
     block_on(engine.store_login(login)).unwrap();
     assert_eq!(read(&file)["anthropic"]["type"], "oauth");
     assert_eq!(key(&engine, CLAUDE), "fresh");
+}
+
+/// P32: a host in another language makes logins anew by requests. The source may be changed while the engine runs.
+#[test]
+fn p32_logins_by_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("auth.json");
+    let engine = engine(keys(&file));
+    stored_login(&file, -2);
+    let error = resolve(&engine, CLAUDE).unwrap_err();
+    assert!(error.message().contains("no source of logins"), "{error}");
+    let (asker, questions) = requests();
+    engine.set_login_source(Some(Arc::new(HostLogins::new(asker, 4))));
+    let ask = |answer: &dyn Fn(branchline::host::Request)| {
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| resolve(&engine, CLAUDE));
+            let Some(Notice::Asked(request)) = block_on(questions.next()) else { panic!("nobody asks") };
+            answer(request);
+            asking.join().unwrap()
+        })
+    };
+    let failed = ask(&|request| request.fail("the door is shut").unwrap()).unwrap_err();
+    assert!(failed.message().contains("the door is shut"), "{failed}");
+    let failed = ask(&drop).unwrap_err();
+    assert!(failed.message().contains("gave no answer"), "{failed}");
+    let auth = ask(&|request| {
+        assert_eq!((request.kind(), request.name(), request.target()), (RequestKind::Login, "anthropic", 4));
+        assert_eq!(request.arguments()["login"]["refresh"], "r");
+        assert!(!format!("{request:?}").contains("old"), "no secrets");
+        let mut entry = request.arguments()["login"].clone();
+        let error = request.complete(json!({"access": "sk-x"})).unwrap_err();
+        assert!(error.code() == ErrorCode::InvalidArgument && !error.message().contains("sk-x"), "{error}");
+        entry["access"] = "new".into();
+        entry["expires"] = (now_ms() + 3_600_000).into();
+        entry.as_object_mut().unwrap().remove("type"); // it stays a login all the same
+        request.complete(entry).unwrap();
+    });
+    let auth = auth.unwrap();
+    assert_eq!((auth.key.unwrap().expose_secret(), auth.bearer), ("new", true));
+    let now = read(&file);
+    assert_eq!((&now["anthropic"]["type"], &now["anthropic"]["mine"]), (&json!("oauth"), &json!("x")));
+    assert_eq!(key(&engine, CLAUDE), "new");
+
+    // The host is gone: that is told.
+    stored_login(&file, -2);
+    drop(questions);
+    let error = resolve(&engine, CLAUDE).unwrap_err();
+    assert!(error.message().contains("takes no more questions"), "{error}");
+    engine.set_login_source(None);
+    assert!(resolve(&engine, CLAUDE).unwrap_err().message().contains("no source of logins"));
 }

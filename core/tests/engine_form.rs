@@ -135,6 +135,8 @@ fn bad_forms_are_refused_without_telling_secrets() {
     assert!(refused(json!({"modelFile": "x"})).contains("modelFile"));
     assert!(refused(json!([])).contains("engine options"));
     assert!(EngineForm::from_json("{").unwrap_err().to_string().contains("no JSON"));
+    // A list is no object with nothing in it.
+    assert!(refused(json!({"network": []})).contains("a list, expected an object"));
     for bad in [
         json!({"keys": "sk-secret"}),
         json!({"keys": {"a": {"token": "sk-secret"}}}),

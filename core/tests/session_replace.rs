@@ -214,6 +214,14 @@ fn importing_without_a_session() {
     let name = branchline::tree::session_dir_name(&setup.dir.path().to_string_lossy());
     assert_eq!(filed.path(), Some(setup.dir.path().join("agent/sessions").join(name).join("a.jsonl")));
     assert_eq!(code(block_on(setup.engine.import_session(&file, own.clone().in_memory(true)))), "invalid_argument");
+    // With a working directory and without one a missing file is told as such, and leaves nothing behind.
+    for options in [own.clone(), setup.options()] {
+        let error = block_on(setup.engine.import_session(setup.dir.path().join("none.jsonl"), options)).unwrap_err();
+        assert_eq!(error.code().name(), "storage_failed");
+        assert!(error.message().to_lowercase().contains("no such file"), "{error}");
+        assert!(error.path().unwrap().ends_with("none.jsonl"));
+    }
+    assert_eq!(code(block_on(setup.engine.import_session(setup.dir.path(), own.clone()))), "invalid_session_file");
     let lost = stored(&setup, "lost.jsonl", &setup.dir.path().join("gone"));
     assert_eq!(code(block_on(setup.engine.import_session(&lost, own))), "working_directory_missing");
     assert!(!sessions.join("lost.jsonl").exists());

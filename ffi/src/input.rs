@@ -132,7 +132,7 @@ pub(crate) unsafe fn required_form<T: serde::de::DeserializeOwned>(
 ) -> Result<T, Failure> {
     // SAFETY: as this function's.
     let value = json(unsafe { text(form, name) }?, name)?;
-    serde_json::from_value(value).map_err(|error| invalid(format!("{name}: {error}")))
+    branchline_core::json::form(value).map_err(|error| invalid(format!("{name}: {error}")))
 }
 
 /// The same, where NULL stands for the usual.

@@ -41,6 +41,7 @@ mod session_run;
 mod session_siblings;
 mod session_tree;
 mod status;
+mod stored;
 mod string;
 mod subscription;
 mod tool;

@@ -62,6 +62,47 @@ pub unsafe extern "C" fn branchline_engine_find_model(
     })
 }
 
+/// As branchline_engine_find_model, but an unknown id of a known provider, "provider/id", is a model as well: one that came
+/// out yesterday, or that only this person has. It has the facts of the provider's default model, `"warning"` in the JSON
+/// says so in a sentence, and the engine knows it by its name from then on.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: as branchline_engine_find_model.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_engine_find_model_or_custom(
+    engine: *mut branchline_engine,
+    text: *const c_char,
+    out_json: *mut *mut c_char,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    gives_json!(error, out_json, {
+        let engine = handle::get::<EngineObject>(engine)?;
+        engine.core.find_model_or_custom(input::text(text, "text")?)?
+    })
+}
+
+/// The available models that patterns mean: "google/*", "*haiku*:low", or texts as of branchline_engine_find_model; ":LEVEL"
+/// behind a pattern chooses the thinking level. As JSON: `{"models":[...],"warnings":[...]}`, the models each as of
+/// branchline_engine_find_model, in the order of the patterns, and what was wrong with patterns, a sentence each.
+///
+/// Ownership: borrows everything; `out_json` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. May read small files.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_engine_models_in_scope(
+    engine: *const branchline_engine,
+    patterns: *const *const c_char,
+    pattern_count: usize,
+    out_json: *mut *mut c_char,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    gives_json!(error, out_json, {
+        let engine = handle::get::<EngineObject>(engine)?;
+        engine.core.models_in_scope(&input::texts(patterns, pattern_count, "patterns")?.unwrap_or_default())
+    })
+}
+
 /// What is wrong with the configuration of models that was read from a file, as a JSON list of `{"path"?,"provider"?,
 /// "message"}`. The rest of it is in use.
 ///

@@ -30,7 +30,7 @@ impl Options {
             Some(Value::Bool(tools)) => tools,
             Some(_) => return Err(invalid("options_json: tools is true or false")),
         };
-        let compare = serde_json::from_value(Value::Object(given));
+        let compare = branchline_core::json::form(Value::Object(given));
         Ok(Options { tools, compare: compare.map_err(|error| invalid(format!("options_json: {error}")))? })
     }
 }

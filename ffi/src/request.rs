@@ -40,6 +40,8 @@ pub enum branchline_request_kind {
     BRANCHLINE_REQUEST_MODEL = 5,
     /// Which key is it? See branchline_engine_set_key_source.
     BRANCHLINE_REQUEST_KEY = 6,
+    /// Make a login anew. See branchline_engine_set_login_source.
+    BRANCHLINE_REQUEST_LOGIN = 7,
     /// Something this header has no number for.
     BRANCHLINE_REQUEST_OTHER = 1000,
 }
@@ -109,12 +111,13 @@ pub unsafe extern "C" fn branchline_request_type(request: *const branchline_requ
             RequestKind::AfterTool => Kind::BRANCHLINE_REQUEST_AFTER_TOOL,
             RequestKind::Model => Kind::BRANCHLINE_REQUEST_MODEL,
             RequestKind::Key => Kind::BRANCHLINE_REQUEST_KEY,
+            RequestKind::Login => Kind::BRANCHLINE_REQUEST_LOGIN,
             _ => Kind::BRANCHLINE_REQUEST_OTHER,
         })
     })
 }
 
-/// The name of the tool, of the model that is to answer, or of the provider whose key is wanted.
+/// The name of the tool, of the model that is to answer, or of the provider whose key or login is wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.

@@ -106,7 +106,8 @@ pub unsafe extern "C" fn branchline_session_create(
     })
 }
 
-/// Opens a session file, also one that pi made. Unless it is opened read-only, nobody else can open it for writing
+/// Opens a session file, also one that pi made. A path where there is none is a new session, whose file appears there with
+/// the first message; read-only it is STORAGE_FAILED. Unless it is opened read-only, nobody else can open it for writing
 /// until the session is closed. `options` may be NULL.
 ///
 /// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
@@ -158,7 +159,8 @@ pub unsafe extern "C" fn branchline_session_continue_recent(
 ///
 /// Ownership: borrows everything; `out_session` is yours: free it with branchline_session_free.
 /// Threads: any, also from inside callbacks. Blocks while files are read.
-/// Errors: as branchline_session_open; INVALID_ARGUMENT also for options that write no file.
+/// Errors: as branchline_session_open; STORAGE_FAILED also when there is no such file, INVALID_ARGUMENT also for options that
+/// write no file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn branchline_session_import(
     engine: *mut branchline_engine,

@@ -176,7 +176,8 @@ pub unsafe extern "C" fn branchline_session_switch(
 ///
 /// Ownership: as branchline_session_switch.
 /// Threads: as branchline_session_switch.
-/// Errors: as branchline_session_switch; INVALID_ARGUMENT also for a session in memory, which has no directory.
+/// Errors: as branchline_session_switch; STORAGE_FAILED also when there is no such file, INVALID_ARGUMENT also for a session
+/// in memory, which has no directory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn branchline_session_import_session(
     session: *mut branchline_session,

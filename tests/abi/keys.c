@@ -132,6 +132,155 @@ static char *contents(const char *path)
   return text;
 }
 
+static void on_login(void *user_data, branchline_request *request)
+{
+  branchline_error *error = NULL;
+  vault *self = user_data;
+  CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_LOGIN);
+  CHECK(strcmp(branchline_request_name(request), "mine") == 0);
+  CHECK(strstr(branchline_request_arguments(request), "{\"provider\":\"mine\",\"login\":{") &&
+        strstr(branchline_request_arguments(request), "\"refresh\":\"sk-refresh\""));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_session_wait_idle(self->session, LONG, &error));
+  self->asked++;
+  if (self->answer) {
+    CHECK(branchline_request_complete(request, "{\"access\":\"sk-wrong\"}", &error) == BRANCHLINE_STATUS_INVALID_ARGUMENT);
+    CHECK(strstr(branchline_error_message(error), "sk-wrong") == NULL);
+    branchline_error_free(error);
+    error = NULL;
+    CHECK_OK(branchline_request_complete(request, self->answer, &error));
+  } else {
+    CHECK_OK(branchline_request_fail(request, "the door is shut", &error));
+  }
+  branchline_request_free(request);
+}
+
+static int leaf_says(branchline_session *session, const char *text)
+{
+  branchline_error *error = NULL;
+  char *leaf = NULL, *json = NULL;
+  int says;
+  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
+  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
+  says = strstr(json, text) != NULL;
+  if (!says) fprintf(stderr, "no %s in %s\n", text, json);
+  branchline_string_free(json);
+  branchline_string_free(leaf);
+  return says;
+}
+
+#define AGED "{\"access\":\"sk-old\",\"refresh\":\"sk-refresh\",\"expires\":1,\"mine\":[1]}"
+#define FOREVER "{\"access\":\"sk-of-the-login-%d\",\"refresh\":\"sk-refresh\",\"expires\":4102444800000}"
+
+/* Keys and logins in a file, and logins made anew by the host. */
+static void stored(service *service, unsigned port)
+{
+  branchline_error *error = NULL;
+  branchline_engine *engine = NULL;
+  branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
+  branchline_session *session = NULL;
+  branchline_session_options session_options = BRANCHLINE_SESSION_OPTIONS_INIT;
+  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  branchline_requests *requests = NULL;
+  branchline_request *request = NULL;
+  char *directory = fresh_directory();
+  char file[512], config[1024], answer[256];
+  char *json = NULL, *text;
+  bool removed = false;
+  vault self;
+
+  snprintf(file, sizeof file, "%s/new/auth.json", directory);
+  snprintf(config, sizeof config,
+           "{\"builtinModels\":false,\"environment\":false,\"authFile\":\"%s\",\"network\":{\"proxy\":\"direct\"},"
+           "\"models\":{\"providers\":{\"mine\":{\"baseUrl\":\"http://127.0.0.1:%u\",\"api\":"
+           "\"anthropic-messages\",\"models\":[{\"id\":\"m\"}]}}}}",
+           file, port);
+  options.agent_dir = directory;
+  options.worker_threads = 2;
+  options.config_json = config;
+  CHECK_OK(branchline_engine_new(&options, &engine, &error));
+  CHECK_OK(branchline_engine_stored_keys(engine, &json, &error));
+  CHECK(strcmp(json, "[]") == 0);
+  branchline_string_free(json);
+  CHECK_OK(branchline_engine_store_key(engine, "mine", "sk-$tored", NULL, &error));
+  session_options.cwd = directory;
+  session_options.in_memory = true;
+  session_options.model = "mine/m";
+  CHECK_OK(branchline_session_create(engine, &session_options, &session, &error));
+  prompt(session, "A key?");
+  CHECK(strstr(service->head, "x-api-key: sk-$tored") != NULL);
+  CHECK_OK(branchline_engine_store_key(engine, "mine", "$K", "{\"configured\":true,\"variables\":{\"K\":\"sk-of-k\"}}", &error));
+  prompt(session, "A variable?");
+  CHECK(strstr(service->head, "x-api-key: sk-of-k") != NULL);
+  CHECK_OK(branchline_engine_store_key(engine, "other", NULL, "{\"variables\":{\"K\":\"v\"}}", &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_key(engine, "mine", "", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_key(engine, " ", "sk", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_key(engine, NULL, "sk", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_key(engine, "mine", "sk", "[]", &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT,
+               branchline_engine_store_key(engine, "mine", "sk", "{\"variable\":{}}", &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT,
+               branchline_engine_store_key(engine, "mine", "sk", "{\"key\":\"other\"}", &error));
+
+  /* Without a source a login is of no use; with one it is made anew when it is too old, once. */
+  CHECK_OK(branchline_engine_store_login(engine, "mine", AGED, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_login(engine, "mine", "[]", &error));
+  CHECK_OK(branchline_engine_stored_keys(engine, &json, &error));
+  CHECK(strcmp(json, "[{\"provider\":\"mine\",\"type\":\"oauth\"},{\"provider\":\"other\",\"type\":\"api_key\"}]") == 0);
+  branchline_string_free(json);
+  prompt(session, "No source?");
+  CHECK(leaf_says(session, "no source of logins"));
+  memset(&self, 0, sizeof self);
+  self.session = session;
+  callbacks.user_data = &self;
+  callbacks.on_call = on_login;
+  callbacks.destroy = destroyed;
+  CHECK_OK(branchline_engine_set_login_source(engine, &callbacks, &error));
+  prompt(session, "Shut?");
+  CHECK(self.asked == 1 && leaf_says(session, "the door is shut"));
+  snprintf(answer, sizeof answer, FOREVER, 1);
+  self.answer = answer;
+  prompt(session, "Anew?");
+  CHECK(self.asked == 2 && strstr(service->head, "authorization: Bearer sk-of-the-login-1"));
+  prompt(session, "Again?");
+  CHECK(self.asked == 2 && strstr(service->head, "authorization: Bearer sk-of-the-login-1"));
+  text = contents(file);
+  CHECK(strstr(text, "sk-of-the-login-1") && strstr(text, "\"oauth\"") && !strstr(text, "sk-old"));
+  free(text);
+
+  /* From a queue. */
+  CHECK_OK(branchline_requests_new(&requests, &error));
+  CHECK_OK(branchline_requests_login_source(requests, engine, &error));
+  CHECK_OK(branchline_engine_store_login(engine, "mine", AGED, &error));
+  CHECK_OK(branchline_session_prompt(session, "From a queue?", NULL, &error));
+  CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
+  CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_LOGIN);
+  snprintf(answer, sizeof answer, FOREVER, 2);
+  CHECK_OK(branchline_request_complete(request, answer, &error));
+  branchline_request_free(request);
+  CHECK_OK(branchline_session_wait_idle(session, LONG, &error));
+  CHECK(strstr(service->head, "authorization: Bearer sk-of-the-login-2") != NULL);
+  branchline_requests_free(requests);
+  CHECK_OK(branchline_engine_set_login_source(engine, NULL, &error));
+
+  CHECK_OK(branchline_engine_forget_stored(engine, "mine", &removed, &error));
+  CHECK(removed);
+  CHECK_OK(branchline_engine_forget_stored(engine, "mine", &removed, &error));
+  CHECK(!removed);
+  CHECK_OK(branchline_engine_forget_stored(engine, "other", NULL, &error));
+  callbacks.on_call = NULL;
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_set_login_source(engine, &callbacks, &error));
+  branchline_session_free(session);
+  branchline_engine_free(engine);
+  CHECK(self.destroyed == 2);
+
+  /* An engine without such a file. */
+  engine = new_engine();
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_store_key(engine, "mine", "sk", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_stored_keys(engine, &json, &error));
+  branchline_engine_free(engine);
+  free(directory);
+}
+
 void test_keys(void)
 {
   branchline_error *error = NULL;
@@ -213,6 +362,7 @@ void test_keys(void)
   branchline_session_free(session);
   branchline_engine_free(engine);
   CHECK(self.destroyed == 2 && events > 20);
+  stored(&service, port);
   shutdown(service.listener, SHUT_RDWR);
   close(service.listener);
   pthread_join(thread, NULL);

@@ -108,6 +108,37 @@ static int leaf_has(branchline_session *session, const char *part)
   return found;
 }
 
+/* An id that nobody described, and patterns. */
+static void choosing(branchline_engine *engine)
+{
+  static const char *const patterns[] = { "mine/*:high", "nobody/*" };
+  branchline_error *error = NULL;
+  char *json = NULL;
+  CHECK_OK(branchline_engine_find_model_or_custom(engine, "small", &json, &error));
+  CHECK(strstr(json, "mine/small") && !strstr(json, "warning"));
+  branchline_string_free(json);
+  CHECK_STATUS(BRANCHLINE_STATUS_UNKNOWN_MODEL, branchline_engine_find_model(engine, "mine/large", &json, &error));
+  CHECK_OK(branchline_engine_find_model_or_custom(engine, "mine/large", &json, &error));
+  CHECK(strstr(json, "\"name\":\"mine/large\"") && strstr(json, "\"warning\":\"nothing is known of the model mine/large"));
+  branchline_string_free(json);
+  CHECK_OK(branchline_engine_find_model(engine, "mine/large", &json, &error));
+  branchline_string_free(json);
+  CHECK_STATUS(BRANCHLINE_STATUS_UNKNOWN_MODEL,
+               branchline_engine_find_model_or_custom(engine, "nobody/none", &json, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_find_model_or_custom(engine, NULL, &json, &error));
+
+  CHECK_OK(branchline_engine_set_key(engine, "mine", "sk-d", false, &error));
+  CHECK_OK(branchline_engine_models_in_scope(engine, patterns, 2, &json, &error));
+  CHECK(strstr(json, "{\"models\":[{\"model\":{\"name\":\"mine/") && strstr(json, "\"warnings\":[\"") &&
+        strstr(json, "nobody/*"));
+  branchline_string_free(json);
+  CHECK_OK(branchline_engine_models_in_scope(engine, NULL, 0, &json, &error));
+  CHECK(strcmp(json, "{\"models\":[],\"warnings\":[]}") == 0);
+  branchline_string_free(json);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_models_in_scope(engine, NULL, 2, &json, &error));
+  CHECK_OK(branchline_engine_set_key(engine, "mine", NULL, false, &error));
+}
+
 static void catalogue(void)
 {
   static const char config[] =
@@ -147,6 +178,7 @@ static void catalogue(void)
   CHECK_STATUS(BRANCHLINE_STATUS_UNKNOWN_MODEL, branchline_engine_find_model(engine, "nobody/none", &json, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT,
                branchline_engine_configure_models(engine, "{\"providers\":{\"mine\":{\"baseUrl\":1}}}", &error));
+  choosing(engine);
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_engine_models(engine, NULL, &error));
   CHECK_OK(branchline_engine_model_problems(engine, &json, &error));
   CHECK(strcmp(json, "[]") == 0);

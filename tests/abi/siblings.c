@@ -50,6 +50,7 @@ static void test_branch(branchline_engine *engine)
   CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_branch(session, "{\"at\":\"no\"}", &none, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_UNKNOWN_MODEL, branchline_session_branch(session, "{\"model\":\"no/no\"}", &none, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_branch(session, "{\"modell\":1}", &none, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_branch(session, "[]", &none, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_branch(session, "{", &none, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_branch(session, NULL, NULL, &error));
   CHECK(none == NULL);
@@ -154,6 +155,7 @@ static void test_replace(branchline_engine *engine)
   branchline_session_free(next);
   memory = new_session(engine, NULL);
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_import_session(memory, path, NULL, &next, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_STORAGE_FAILED, branchline_session_import(engine, "/no/such/file", NULL, &next, &error));
   branchline_session_free(memory);
   branchline_session_free(other);
   branchline_string_free(path);

@@ -1,7 +1,7 @@
 'use strict'
 const { bridge, call, flush, ask } = require('./native.cjs')
-const { text, json, options } = require('./errors.cjs')
-const { bindKeys, bindModels, formOf } = require('./models.cjs')
+const { text, json, object, options } = require('./errors.cjs')
+const { bindKeys, bindLogins, bindModels, formOf } = require('./models.cjs')
 const { bound, policyOf } = require('./permissions.cjs')
 const { replayOf } = require('./replay.cjs')
 const { Session, wrap } = require('./session.cjs')
@@ -17,15 +17,17 @@ class Engine {
 
   constructor(given = {}) {
     options(given)
-    const { permissions, keySource, ...rest } = given
+    const { permissions, keySource, loginSource, ...rest } = given
     const policy = permissions === undefined ? undefined : policyOf(permissions)
     const keys = keySource === undefined || keySource === null ? undefined : bindKeys(keySource)
-    this.#kept.push(...(policy?.keep ?? []), ...(keys ? [keys] : []))
-    const settings = options({ form: formOf(rest), permissions: policy?.policy, keySource: keys?.number })
+    const logins = loginSource === undefined || loginSource === null ? undefined : bindLogins(loginSource)
+    this.#kept.push(...(policy?.keep ?? []), ...[keys, logins].filter(Boolean))
+    const settings = options({ form: formOf(rest), permissions: policy?.policy, keySource: keys?.number, loginSource: logins?.number })
     this.#native = ask(() => bridge.engine(settings))
   }
 
   async createSession(given = {}) {
+    object(given, 'options')
     const { settings, keep } = this.#session({ cwd: process.cwd(), ...given })
     return wrap(await call((ticket) => this.#native.create(ticket, settings)), keep)
   }
@@ -37,6 +39,7 @@ class Engine {
   }
 
   async continueRecent(given = {}) {
+    object(given, 'options')
     const { settings, keep } = this.#session({ cwd: process.cwd(), ...given })
     return wrap(await call((ticket) => this.#native.continueRecent(ticket, settings)), keep)
   }
@@ -49,6 +52,7 @@ class Engine {
 
   /** The options of a session, and the bindings of its tools, which it must keep. */
   #session(given) {
+    object(given, 'options')
     const { tools, customTools, bounds: none, permissions, toolHooks, budget, ...rest } = given
     if (customTools !== undefined) throw invalid('tools of your own belong into tools')
     if (none !== undefined) throw invalid('permissions, toolHooks and budget are options of their own')
@@ -85,6 +89,16 @@ class Engine {
     return JSON.parse(ask(() => this.#native.findModel(text(name, 'the model'))))
   }
 
+  findModelOrCustom(name) {
+    return JSON.parse(ask(() => this.#native.findModelOrCustom(text(name, 'the model'))))
+  }
+
+  modelsInScope(patterns) {
+    const given = typeof patterns === 'string' ? [patterns] : patterns
+    if (!Array.isArray(given)) throw invalid('patterns must be a list of texts')
+    return JSON.parse(ask(() => this.#native.modelsInScope(given.map((pattern) => text(pattern, 'a pattern')))))
+  }
+
   configureModels(models) {
     const given = typeof models === 'string' ? models : options(models)
     ask(() => this.#native.configureModels(given))
@@ -106,14 +120,44 @@ class Engine {
     if (keys) this.#kept.push(keys)
   }
 
+  async storeKey(provider, key, given = {}) {
+    text(provider, 'provider')
+    options(given)
+    if (key !== null) text(key, 'the key')
+    const stored = json({ ...given, key }, 'the key')
+    await call((ticket) => this.#native.storeKey(ticket, provider, stored))
+  }
+
+  async storeLogin(provider, login) {
+    text(provider, 'provider')
+    const stored = json(login, 'the login')
+    await call((ticket) => this.#native.storeLogin(ticket, provider, stored))
+  }
+
+  async forgetStored(provider) {
+    text(provider, 'provider')
+    return JSON.parse(await call((ticket) => this.#native.forgetStored(ticket, provider)))
+  }
+
+  async storedKeys() {
+    return JSON.parse(await call((ticket) => this.#native.storedKeys(ticket)))
+  }
+
+  setLoginSource(source) {
+    const logins = source === null ? undefined : bindLogins(source)
+    ask(() => this.#native.setLoginSource(logins?.number))
+    if (logins) this.#kept.push(logins)
+  }
+
   addHostProvider(name, models, answer) {
     const { definition, binding } = bindModels(name, models, answer)
     ask(() => this.#native.addHostProvider(binding.number, definition))
     this.#kept.push(binding)
   }
 
-  async addReplay(path, { name = 'replay', ...given } = {}) {
+  async addReplay(path, replayOptions = {}) {
     text(path, 'path')
+    const { name = 'replay', ...given } = object(replayOptions, 'options')
     text(name, 'name')
     return replayOf(await call((ticket) => this.#native.addReplay(ticket, path, name, options(given))))
   }

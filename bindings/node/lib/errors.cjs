@@ -46,10 +46,15 @@ function json(value, name) {
   return out
 }
 
-/** JSON of an options object. */
-function options(value) {
-  if (value === null || typeof value !== 'object') throw invalid('options must be an object')
-  return json(value, 'options')
+/** The argument, if it is an object; a list is none. */
+function object(value, name) {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) throw invalid(`${name} must be an object`)
+  return value
 }
 
-module.exports = { BranchlineError, fromNative, text, json, options }
+/** JSON of an options object. */
+function options(value) {
+  return json(object(value, 'options'), 'options')
+}
+
+module.exports = { BranchlineError, fromNative, text, json, object, options }

@@ -70,6 +70,12 @@ function bindKeys(source) {
   return bindFunction((request, { signal }) => source(request, { signal }))
 }
 
+/** The binding of a function that makes logins anew. */
+function bindLogins(source) {
+  if (typeof source !== 'function') throw invalid('a login source must be a function')
+  return bindFunction((request, { signal }) => source(request, { signal }))
+}
+
 /** Engine options as the native half takes them; what is no data is given beside them. */
 function formOf({ proxy, ...form }) {
   if (proxy === undefined) return form
@@ -77,4 +83,4 @@ function formOf({ proxy, ...form }) {
   return { ...form, network: { ...form.network, proxy } }
 }
 
-module.exports = { bindKeys, bindModels, formOf, write }
+module.exports = { bindKeys, bindLogins, bindModels, formOf, write }

@@ -139,7 +139,7 @@ function fail(id, message) {
 }
 
 /** Kinds of requests whose failure is told in the words of whoever failed, without the name of an error. */
-const PLAIN = new Set(['model', 'key'])
+const PLAIN = new Set(['model', 'key', 'login'])
 
 function reason(error) {
   return (error instanceof Error && error.message) || failure(error)

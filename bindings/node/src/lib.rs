@@ -7,7 +7,7 @@
 //! - Every asynchronous call has a *ticket*, a number drawn in JavaScript. Its [`outcome`](outcome::Outcome) travels
 //!   through the environment's single thread-safe function, which is unref'd. JavaScript refs it while a ticket is
 //!   open that should keep the process alive; waiting for events of an idle session is none.
-//! - What is a function in JavaScript (a tool, a hook, a handler, a model, a source of keys) is asked by a request in a queue
+//! - What is a function in JavaScript (a tool, a hook, a handler, a model, a source of keys or logins) is asked by a request in a queue
 //!   that JavaScript waits at with a ticket ([`tools`]). Nothing native ever calls it.
 //! - Futures of the core wait on channels only, so one thread an environment drives them all ([`executor`]).
 //! - Nothing is shared between environments: main thread and workers have a [`bridge`] each, with engines of its own.
@@ -32,5 +32,6 @@ mod replay;
 mod resources;
 mod session;
 mod siblings;
+mod stored;
 mod tools;
 mod tree;

@@ -29,6 +29,16 @@ impl Engine {
     }
 
     #[napi]
+    pub fn find_model_or_custom(&self, text: String) -> napi::Result<String> {
+        guard(|| self.shared.text(json::to_string(&self.lifeline.engine.find_model_or_custom(&text)?)))
+    }
+
+    #[napi]
+    pub fn models_in_scope(&self, patterns: Vec<String>) -> napi::Result<String> {
+        guard(|| self.shared.text(json::to_string(&self.lifeline.engine.models_in_scope(&patterns))))
+    }
+
+    #[napi]
     pub fn configure_models(&self, json: String) -> napi::Result<()> {
         guard(|| self.lifeline.engine.configure_models(&json))
     }

@@ -12,7 +12,7 @@ use crate::replay::Custom;
 
 /// Reads an options object.
 pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
-    serde_json::from_str(json).map_err(|error| {
+    serde_json::from_str(json).and_then(branchline::json::form).map_err(|error| {
         // The place is one in a text that the caller never saw.
         let text = error.to_string();
         let text = text.split(" at line ").next().unwrap_or_default();
@@ -32,6 +32,7 @@ pub(crate) struct Engine {
     pub(crate) form: Value,
     pub(crate) permissions: Option<Policy>,
     pub(crate) key_source: Option<u32>,
+    pub(crate) login_source: Option<u32>,
 }
 
 #[derive(Deserialize)]

@@ -141,3 +141,28 @@ test('lone surrogates and NUL in texts do not break anything', async (t) => {
   assert.equal(s.entry(id).data, 'a\u0000b')
   assert.equal((await s.run('\ud800 half')).stopReason, 'stop')
 })
+
+test('a list is no options object, at any depth', async (t) => {
+  const engine = new Engine({ workerThreads: 1 })
+  t.after(() => engine.shutdown())
+  const s = await engine.createSession({ inMemory: true, model: 'scripted/demo' })
+  const wrong = [
+    () => new Engine([]),
+    () => new Engine({ network: [] }),
+    () => engine.createSession([]),
+    () => engine.createSession({ inMemory: true, resources: [] }),
+    () => engine.createSession({ inMemory: true, resources: { sections: [[]] } }),
+    () => engine.openSession('x.jsonl', []),
+    () => engine.addReplay('x.jsonl', []),
+    () => s.setResources([]),
+    () => s.runBash('true', []),
+    () => s.newSession([]),
+  ]
+  for (const call of wrong) {
+    await assert.rejects(async () => call(), (error) => {
+      assert.equal(error.code, 'invalid_argument', String(call))
+      assert.match(error.message, /must be an object|a list, expected an object/)
+      return true
+    }, String(call))
+  }
+})

@@ -221,3 +221,117 @@ test('a recording is never written over', async (t) => {
   assert.throws(() => engineFor(t, url, { record }), { code: 'file_exists' })
   assert.ok(existsSync(record))
 })
+
+test('an id that nobody described, and patterns', async (t) => {
+  const { url } = await service(t)
+  const engine = engineFor(t, url, { keys: { house: SECRET } })
+  assert.equal(engine.findModelOrCustom('house/m').warning, undefined)
+  assert.throws(() => engine.findModel('house/new'), { code: 'unknown_model' })
+  const { model, thinkingLevel, warning } = engine.findModelOrCustom('house/new:high')
+  assert.deepEqual([model.name, model.contextWindow, thinkingLevel], ['house/new', 1000, 'high'])
+  assert.match(warning, /nothing is known of the model house\/new/)
+  assert.equal(engine.findModel('house/new').model.name, 'house/new')
+  assert.throws(() => engine.findModelOrCustom('nobody/none'), { code: 'unknown_model' })
+  assert.throws(() => engine.findModelOrCustom(5), { code: 'invalid_argument' })
+  const scope = engine.modelsInScope(['HOUSE/*:low', 'nobody/*'])
+  assert.deepEqual(scope.models.map((choice) => [choice.model.name, choice.thinkingLevel]), [['house/m', 'low'], ['house/new', 'low']])
+  assert.match(scope.warnings.join(), /nobody\/\*/)
+  assert.deepEqual(engine.modelsInScope('house/m').models.map((choice) => choice.model.name), ['house/m'])
+  assert.deepEqual(engine.modelsInScope([]), { models: [], warnings: [] })
+  for (const wrong of [5, undefined, [5]]) assert.throws(() => engine.modelsInScope(wrong), { code: 'invalid_argument' })
+})
+
+test('keys are stored for other programs too', async (t) => {
+  const { url, requests } = await service(t)
+  const authFile = join(directory(t), 'auth.json')
+  const read = () => JSON.parse(readFileSync(authFile, 'utf8'))
+  writeFileSync(authFile, JSON.stringify({ other: { type: 'api_key', key: 'k', more: 1 } }))
+  const engine = engineFor(t, url, { authFile })
+  await engine.storeKey('house', `$$1-${SECRET}`)
+  assert.deepEqual(await engine.storedKeys(), [{ provider: 'other', type: 'api_key' }, { provider: 'house', type: 'api_key' }])
+  assert.deepEqual(read().other, { type: 'api_key', key: 'k', more: 1 })
+  const s = await open(engine)
+  const header = async () => {
+    assert.equal((await s.run('Hi')).stopReason, 'stop')
+    return requests.at(-1).headers.authorization
+  }
+  assert.equal(await header(), `Bearer $$1-${SECRET}`)
+  await engine.storeKey('house', '$MINE', { configured: true, variables: { MINE: SECRET } })
+  assert.equal(await header(), `Bearer ${SECRET}`)
+  await engine.storeKey('house', null, { variables: { MINE: 'x' } })
+  assert.deepEqual(read().house, { type: 'api_key', env: { MINE: 'x' } })
+  assert.deepEqual([await engine.forgetStored('house'), await engine.forgetStored('house')], [true, false])
+  const none = engineFor(t, url)
+  const wrong = [
+    () => engine.storeKey('', 'k'),
+    () => engine.storeKey('a', ''),
+    () => engine.storeKey('a'),
+    () => engine.storeKey('a', SECRET, { bearer: true }),
+    () => engine.storeKey('a', SECRET, { variables: [SECRET] }),
+    () => engine.storeLogin('a', [SECRET]),
+    () => engine.forgetStored(5),
+    () => none.storeKey('a', 'k'),
+    () => none.storedKeys(),
+  ]
+  for (const call of wrong) {
+    await assert.rejects(call, (error) => error.name === 'BranchlineError' && error.code === 'invalid_argument' && !error.message.includes(SECRET))
+  }
+})
+
+test('a stored login is made anew by the host, once, and stored', async (t) => {
+  const { url, requests } = await service(t)
+  const authFile = join(directory(t), 'auth.json')
+  const asked = []
+  const loginSource = async (request, { signal }) => {
+    assert.ok(signal instanceof AbortSignal)
+    asked.push(request)
+    await sleep(1)
+    return { ...request.login, access: `${SECRET}-${asked.length}`, expires: Date.now() + 3_600_000 }
+  }
+  const engine = engineFor(t, url, { authFile, loginSource })
+  const aged = { access: 'old', refresh: 'r', expires: 1, mine: [1] }
+  await engine.storeLogin('house', aged)
+  const s = await open(engine)
+  for (let n = 0; n < 2; n++) assert.equal((await s.run('Hi')).stopReason, 'stop')
+  assert.deepEqual(requests.map(({ headers }) => headers.authorization), Array(2).fill(`Bearer ${SECRET}-1`))
+  assert.deepEqual(asked, [{ provider: 'house', login: { ...aged, type: 'oauth' } }])
+  const { access, mine, type } = JSON.parse(readFileSync(authFile, 'utf8')).house
+  assert.deepEqual([access, mine, type], [`${SECRET}-1`, [1], 'oauth'])
+  assert.deepEqual(await engine.storedKeys(), [{ provider: 'house', type: 'oauth' }])
+
+  const failures = [
+    [() => { throw new Error('the door is shut') }, /could not be made anew: the door is shut/],
+    [() => Promise.reject(new Error('not today')), /not today/],
+    [() => ({ access: SECRET }), /a login is an object/],
+    [() => undefined, /a login is an object/],
+  ]
+  for (const [source, message] of failures) {
+    await engine.storeLogin('house', aged)
+    engine.setLoginSource(source)
+    const { stopReason, errorMessage } = await s.run('Hi')
+    assert.equal(stopReason, 'error')
+    assert.match(errorMessage, message)
+    assert.ok(!errorMessage.includes(SECRET))
+  }
+  engine.setLoginSource(null)
+  assert.match((await s.run('Hi')).errorMessage, /no source of logins/)
+  assert.throws(() => engine.setLoginSource('x'), { code: 'invalid_argument' })
+  assert.throws(() => new Engine({ loginSource: 'x' }), { code: 'invalid_argument' })
+})
+
+test('a session that goes on with another model says why', async (t) => {
+  const { url } = await service(t)
+  const dir = directory(t)
+  const engine = engineFor(t, url, { keys: { house: SECRET } })
+  engine.addHostProvider('ide', ['gone'], () => 'one')
+  const s = await engine.createSession({ cwd: dir, sessionDir: dir, model: 'ide/gone' })
+  await s.run('Hi')
+  assert.equal(s.state.modelNotice, undefined)
+  await s.close()
+  const other = engineFor(t, url, { keys: { house: SECRET } })
+  const again = await other.openSession(s.path)
+  assert.equal(again.state.model, 'house/m')
+  assert.match(again.state.modelNotice, /ide\/gone/)
+  await again.setModel('house/m')
+  assert.equal(again.state.modelNotice, undefined)
+})

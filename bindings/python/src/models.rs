@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use branchline::host::{self, HostKeys};
+use branchline::host::{self, HostKeys, HostLogins};
 use branchline::json;
 use branchline::providers::{Key, Provider};
 use branchline::replay::{self, ReplayOptions};
@@ -98,6 +98,20 @@ pub(crate) fn set_key_source(
     let source = requests.map(|requests| requests.asker(py)).transpose()?;
     let source = source.map(|asker| Arc::new(HostKeys::new(asker, target)) as _);
     engine.get(py)?.set_key_source(source);
+    Ok(())
+}
+
+/// Requests to make logins anew go to `requests` with the number `target`; `None` is nobody.
+#[pyfunction]
+pub(crate) fn set_login_source(
+    py: Python<'_>,
+    engine: &Engine,
+    requests: Option<&Requests>,
+    target: u64,
+) -> PyResult<()> {
+    let source = requests.map(|requests| requests.asker(py)).transpose()?;
+    let source = source.map(|asker| Arc::new(HostLogins::new(asker, target)) as _);
+    engine.get(py)?.set_login_source(source);
     Ok(())
 }
 

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use branchline::ExploreResult;
 use branchline::session::{AdoptOptions, BranchForm, ExploreOptions, ExplorePrompt, NewSessionOptions, SwitchOptions};
+use branchline::{ExploreResult, json};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -19,8 +19,8 @@ use crate::run::batch;
 use crate::session::{Heir, Session};
 
 /// Reads options.
-pub(crate) fn read<T: DeserializeOwned>(py: Python<'_>, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|problem| {
+pub(crate) fn read<T: DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).and_then(json::form).map_err(|problem| {
         // The place is one in a text that the caller never saw.
         let text = problem.to_string();
         error::invalid(py, format!("bad options: {}", text.split(" at line ").next().unwrap_or_default()))

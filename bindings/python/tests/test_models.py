@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import time
 
 import pytest
 
@@ -187,6 +188,50 @@ def test_keys_are_stored_for_other_programs_too(make, tmp_path, work, service, m
             assert await awaited.forget_stored("a")
 
     asyncio.run(main())
+
+
+def test_a_stored_login_is_made_anew_by_the_program(make, tmp_path, work, service):
+    file = tmp_path / "auth.json"
+    aged = {"access": "old", "refresh": "r", "expires": 1, "mine": [1]}
+    asked = []
+
+    def source(provider, login):
+        asked.append((provider, login))
+        return {**login, "access": f"{SECRET}-{len(asked)}", "expires": time.time() * 1000 + 3_600_000}
+
+    async def coroutine(provider, login):
+        await asyncio.sleep(0)
+        return source(provider, login)
+
+    engine = make(models=service.models(), auth_file=file, login_source=source)
+    engine.store_login("acme", aged)
+    session = engine.create_session(work, model="acme/m", in_memory=True)
+    for _ in range(2):
+        session.run("x")
+        assert service.asked[-1][1]["authorization"] == f"Bearer {SECRET}-1"
+    assert asked == [("acme", {**aged, "type": "oauth"})]
+    stored = json.loads(file.read_text())["acme"]
+    assert (stored["access"], stored["mine"], stored["type"]) == (f"{SECRET}-1", [1], "oauth")
+    for other in (coroutine, lambda provider, login: coroutine(provider, login)):
+        engine.store_login("acme", aged)
+        engine.set_login_source(other)
+        session.run("x")
+        assert service.asked[-1][1]["authorization"] == f"Bearer {SECRET}-{len(asked)}"
+    assert len(asked) == 3
+
+    def shut(provider, login):
+        raise RuntimeError("the door is shut")
+
+    for wrong, says in [(shut, "the door is shut"), (lambda *_: {"access": SECRET}, "a login is"), (lambda *_: 5, "int")]:
+        engine.store_login("acme", aged)
+        engine.set_login_source(wrong)
+        result = session.run("x")
+        assert says in result.error_message and SECRET not in result.error_message
+    engine.set_login_source(None)
+    assert "no source of logins" in session.run("x").error_message
+    for call in (lambda: engine.set_login_source("x"), lambda: make(login_source="x")):
+        with pytest.raises(errors.InvalidArgumentError):
+            call()
 
 
 def test_headers_and_limits_of_the_network(make, work, service):

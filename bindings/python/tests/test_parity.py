@@ -25,15 +25,7 @@ LANGUAGES = ("c", "node", "python")
 MISSING = set()
 """What a language does not have yet, as ``(language, name)``."""
 
-MISSING_OF_ENGINE = {
-    # What a language does not have yet. Delete the line when it has it.
-    *((language, name) for language in ("c", "node") for name in ("find_model_or_custom", "models_in_scope")),
-    *(
-        (language, name)
-        for language in ("c", "node")
-        for name in ("forget_stored", "store_key", "store_login", "stored_keys")
-    ),
-}
+MISSING_OF_ENGINE = set()
 
 PROPERTIES_ALONE = {"set_name"}
 """``session.name = …`` in Python; ``aio`` has the call."""

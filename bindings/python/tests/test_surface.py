@@ -78,6 +78,7 @@ ENGINE = {
     "open_session",
     "set_key",
     "set_key_source",
+    "set_login_source",
     "store_key",
     "store_login",
     "stored_keys",

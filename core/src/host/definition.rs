@@ -44,7 +44,7 @@ impl ToolDefinition {
     ///
     /// Errors: `invalid_argument` with what is wrong.
     pub fn from_host_value(value: Value) -> Result<ToolDefinition> {
-        let given: Given = serde_json::from_value(value).map_err(|error| invalid(format!("bad tool: {error}")))?;
+        let given: Given = crate::json::form(value).map_err(|error| invalid(format!("bad tool: {error}")))?;
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if given.name.is_empty() || given.name.len() > LONGEST_NAME || !given.name.bytes().all(allowed) {
             let text = "bad tool: a name is 1 to 64 letters, digits, `_` and `-`";

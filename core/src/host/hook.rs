@@ -121,7 +121,7 @@ pub(crate) fn read_before(value: Value) -> Result<BeforeTool, String> {
         Value::Bool(false) => decided(block(None, false)),
         Value::String(reason) => decided(block(Some(reason), false)),
         value => {
-            let given: GivenBefore = serde_json::from_value(value).map_err(|error| {
+            let given: GivenBefore = crate::json::form(value).map_err(|error| {
                 format!("what to do before a call is null, true, false, a text or {{block?, terminate?, arguments?}}: {error}")
             })?;
             let decision = match given.block {
@@ -156,7 +156,7 @@ pub(crate) fn read_after(value: Value) -> Result<ResultChange, String> {
     if value.is_null() {
         return Ok(ResultChange::default());
     }
-    let given: GivenAfter = serde_json::from_value(value).map_err(|error| {
+    let given: GivenAfter = crate::json::form(value).map_err(|error| {
         format!("what to do after a call is null or {{content?, details?, structuredContent?, usage?, isError?, terminate?}}: {error}")
     })?;
     let content = match given.content {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::request::{Answer, Asker, NoAnswer, Question, RequestKind};
-use crate::providers::{Key, KeyFuture, KeyRequest, KeySource};
+use crate::providers::{Key, KeyFuture, KeyRequest, KeySource, StoredKey};
 
 /// A source of keys whose questions are requests to the host, of kind [`RequestKind::Key`], one before each request to a
 /// service.
@@ -85,6 +85,47 @@ impl Key {
     }
 }
 
+impl StoredKey {
+    /// Reads what is stored as hosts of other languages give it: a text, which is a key as it is, or `{key?, configured?,
+    /// variables?: {NAME: text}}`. With `configured` the key is in the form with variables and commands.
+    ///
+    /// Errors: what it is instead, without a word of what was given.
+    pub fn from_host_value(value: Value) -> Result<StoredKey, String> {
+        let wrong = || "what is stored is a key as a text, or {key?, configured?, variables?}".to_owned();
+        let mut object = match value {
+            Value::String(key) => return stored(Some(Value::String(key)), false),
+            Value::Object(object) => object,
+            _ => return Err(wrong()),
+        };
+        let configured = match object.remove("configured") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(configured)) => configured,
+            Some(_) => return Err("configured is true or false".to_owned()),
+        };
+        let mut key = stored(object.remove("key"), configured)?;
+        match object.remove("variables") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(variables)) => {
+                for (name, value) in variables {
+                    let Value::String(value) = value else { return Err(format!("variables.{name} is a text")) };
+                    key = key.variable(name, value);
+                }
+            }
+            Some(_) => return Err("variables is an object of texts".to_owned()),
+        }
+        if object.is_empty() { Ok(key) } else { Err(wrong()) }
+    }
+}
+
+fn stored(key: Option<Value>, configured: bool) -> Result<StoredKey, String> {
+    match key {
+        None | Some(Value::Null) => Ok(StoredKey::variables()),
+        Some(Value::String(key)) if key.trim().is_empty() => Err("the key is empty; for none leave it out".to_owned()),
+        Some(Value::String(key)) => Ok(if configured { StoredKey::configured(key) } else { StoredKey::new(key) }),
+        Some(_) => Err("a key that is stored is a text".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;
@@ -108,6 +149,29 @@ mod tests {
             json!({"key": "sk-1", "bearer": "sk-1"}),
             json!({"key": ""}),
             json!(5),
+        ];
+        for bad in bad {
+            let problem = read(bad.clone()).unwrap_err();
+            assert!(!problem.contains("sk-1"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_read_and_never_told() {
+        let read = |value| StoredKey::from_host_value(value).map(|stored| stored.entry());
+        assert_eq!(read(json!("$a")), Ok(json!({"type": "api_key", "key": "$$a"})));
+        assert_eq!(read(json!({"key": "$A", "configured": true})), Ok(json!({"type": "api_key", "key": "$A"})));
+        let variables = json!({"key": null, "variables": {"A": "b"}});
+        assert_eq!(read(variables), Ok(json!({"type": "api_key", "env": {"A": "b"}})));
+        let bad = [
+            json!(null),
+            json!(["sk-1"]),
+            json!(" "),
+            json!({"key": ["sk-1"]}),
+            json!({"key": "sk-1", "bearer": true}),
+            json!({"key": "sk-1", "configured": "sk-1"}),
+            json!({"variables": ["sk-1"]}),
+            json!({"variables": {"A": ["sk-1"]}}),
         ];
         for bad in bad {
             let problem = read(bad.clone()).unwrap_err();

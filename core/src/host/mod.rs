@@ -10,12 +10,13 @@
 //! * `permission`: permission questions that such a host decides.
 //! * `hook`: hooks around tool calls that it provides.
 //! * `model`: models that it serves.
-//! * `key`: keys that it hands out.
+//! * `key`: keys that it hands out; `login`: logins that it makes anew.
 //! * `definition`, `result`: their JSON forms, which are the same in all languages.
 
 mod definition;
 mod hook;
 mod key;
+mod login;
 mod model;
 mod permission;
 mod request;
@@ -24,6 +25,7 @@ mod tool;
 
 pub use hook::HostHook;
 pub use key::HostKeys;
+pub use login::HostLogins;
 pub use model::{HostModels, provider_from_value};
 pub use permission::HostPermissions;
 pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};

@@ -124,7 +124,7 @@ impl PermissionAnswer {
     /// Errors: what an answer is instead.
     pub fn from_host_value(value: Value) -> Result<PermissionAnswer, String> {
         let expected = "an answer is true, false, \"allow\", \"deny\", \"allowAlways\" or {decision, reason?, scope?}";
-        let given: Given = serde_json::from_value(value).map_err(|_| expected.to_owned())?;
+        let given: Given = crate::json::form(value).map_err(|_| expected.to_owned())?;
         let (word, reason, scope) = match given {
             Given::Yes(true) => (Word::Allow, None, None),
             Given::Yes(false) => (Word::Deny, None, None),

@@ -9,9 +9,10 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::hook::{self, BeforeTool};
-use super::model;
+use super::{login, model};
 use crate::agent::ResultChange;
 use crate::error::{Error, ErrorCode, Result};
+use crate::message::JsonObject;
 use crate::permissions::PermissionAnswer;
 use crate::providers::Key;
 use crate::providers::host::HostResponse;
@@ -33,6 +34,8 @@ pub enum RequestKind {
     Model,
     /// Which key is it? See [`HostKeys`](super::HostKeys).
     Key,
+    /// Make a login anew. See [`HostLogins`](super::HostLogins).
+    Login,
 }
 
 impl RequestKind {
@@ -45,6 +48,7 @@ impl RequestKind {
             RequestKind::AfterTool => "after_tool",
             RequestKind::Model => "model",
             RequestKind::Key => "key",
+            RequestKind::Login => "login",
         }
     }
 }
@@ -72,6 +76,7 @@ pub(crate) enum Answer {
     /// The response has been written.
     Model,
     Key(Option<Key>),
+    Login(JsonObject),
 }
 
 impl Answer {
@@ -82,6 +87,7 @@ impl Answer {
             RequestKind::BeforeTool => hook::read_before(value).map(Answer::BeforeTool),
             RequestKind::AfterTool => hook::read_after(value).map(Answer::AfterTool),
             RequestKind::Key => Key::from_host_value(value).map(Answer::Key),
+            RequestKind::Login => login::read(value).map(Answer::Login),
             RequestKind::Model => Ok(Answer::Model),
         }
     }
@@ -233,7 +239,7 @@ impl Request {
         self.question.target
     }
 
-    /// Name of the tool; of a model's request the model's full name, of a question for a key the provider's.
+    /// Name of the tool; of a model's request the model's full name, of a question for a key or a login the provider's.
     pub fn name(&self) -> &str {
         &self.question.name
     }
@@ -285,7 +291,8 @@ impl Request {
     /// Answers. For a tool: a text, a list of content blocks, `{content, details?, structuredContent?, isError?,
     /// terminate?}`, or any other value, which the model gets as JSON. For a permission see
     /// [`HostPermissions`](super::HostPermissions), for a hook [`HostHook`](super::HostHook), for a model
-    /// [`HostModels`](super::HostModels), for a key [`HostKeys`](super::HostKeys).
+    /// [`HostModels`](super::HostModels), for a key [`HostKeys`](super::HostKeys), for a login
+    /// [`HostLogins`](super::HostLogins).
     ///
     /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
     /// `cancelled` when the answer is not wanted any more.

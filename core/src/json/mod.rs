@@ -7,6 +7,7 @@
 //! * [`validate`], [`members`], [`get`], [`elements`]: find things in a text without building a tree.
 //! * [`decode_string`], [`raw_str_eq`], [`write_string`], [`utf16_len`]: strings (S3).
 //! * [`to_serde`], [`parse`]: the way from foreign text to `serde_json`.
+//! * [`form()`]: from JSON of hosts to structs of options.
 //! * [`write()`], [`write_value`], [`to_vec`], [`to_string`]: the way from `serde` types to text (S2–S4).
 //! * [`rewrite()`], [`canonical`]: a text written again as JavaScript would (S6).
 //! * [`replace_member`], [`remove_member`]: change one member and leave every other byte alone.
@@ -15,6 +16,7 @@
 
 mod block;
 mod edit;
+mod form;
 mod lossy;
 mod members;
 mod number;
@@ -29,6 +31,7 @@ mod write;
 mod tests;
 
 pub use edit::{remove_member, replace_member};
+pub use form::form;
 pub use lossy::{MAX_DEPTH, parse, to_serde};
 pub use members::{Members, ObjectError, elements, get, members};
 pub use rewrite::{canonical, rewrite};

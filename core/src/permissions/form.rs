@@ -28,7 +28,7 @@ impl Permissions {
         if let Value::String(name) = &value {
             return Permissions::named(name);
         }
-        let given: Given = serde_json::from_value(value).map_err(|error| invalid(format!("permissions: {error}")))?;
+        let given: Given = crate::json::form(value).map_err(|error| invalid(format!("permissions: {error}")))?;
         let mut policy = match &given.preset {
             Some(name) => Permissions::named(name)?,
             None => Permissions::default(),

@@ -30,7 +30,7 @@ struct Inner {
     keys: Mutex<HashMap<String, Key>>,
     source: Mutex<Option<Arc<dyn KeySource>>>,
     file: Option<Arc<AuthFile>>,
-    logins: Option<Arc<dyn LoginSource>>,
+    logins: Mutex<Option<Arc<dyn LoginSource>>>,
     handle: Handle,
     environment: Environment,
     commands: bool,
@@ -46,7 +46,7 @@ impl Keyring {
             keys: Mutex::new(options.keys.iter().cloned().collect()),
             source: Mutex::new(options.source.clone()),
             file: options.auth_file.clone().map(|path| Arc::new(AuthFile::new(path))),
-            logins: options.logins.clone(),
+            logins: Mutex::new(options.logins.clone()),
             handle,
             environment,
             commands: options.commands,
@@ -69,6 +69,12 @@ impl Keyring {
     pub(crate) fn set_source(&self, source: Option<Arc<dyn KeySource>>) {
         let before = std::mem::replace(&mut *lock(&self.inner.source), source);
         drop(before); // not under the lock: it is the host's
+    }
+
+    /// Sets or, with `None`, takes away who makes stored logins anew.
+    pub(crate) fn set_logins(&self, source: Option<Arc<dyn LoginSource>>) {
+        let before = std::mem::replace(&mut *lock(&self.inner.logins), source);
+        drop(before); // not under the lock, as above
     }
 
     /// The file with stored keys, for changing it.
@@ -153,8 +159,9 @@ impl Credentials for Keyring {
 impl Inner {
     /// The key of a stored login, made anew if it is time (P32).
     async fn login(&self, model: &Model) -> Result<Option<Key>> {
-        let (Some(file), Some(source)) = (&self.file, &self.logins) else { return Ok(None) };
-        let work = logins::key(file.clone(), source.clone(), model.provider.clone());
+        let source = lock(&self.logins).clone();
+        let (Some(file), Some(source)) = (&self.file, source) else { return Ok(None) };
+        let work = logins::key(file.clone(), source, model.provider.clone());
         let closed = |_| Err(Error::new(ErrorCode::Closed, "the engine was shut down"));
         let key = self.handle.spawn(work).await.unwrap_or_else(closed)?;
         if key.is_some() {
@@ -208,7 +215,9 @@ impl Inner {
         let stored = file.load()?;
         match stored.get(provider) {
             None => Ok((self.environment.clone(), None)),
-            Some(Stored::Login(_)) if self.logins.is_some() => Ok((self.environment.clone(), Some(Found::Login))),
+            Some(Stored::Login(_)) if lock(&self.logins).is_some() => {
+                Ok((self.environment.clone(), Some(Found::Login)))
+            }
             Some(stored @ (Stored::Login(_) | Stored::Other(_))) => {
                 let kind = if let Stored::Other(kind) = stored { kind } else { "oauth" };
                 let text = format!(

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Model, ModelChoice, Prices, Rates};
+use super::{Model, ModelChoice, ModelScope, Prices, Rates};
 
 impl Serialize for Model {
     /// `{name, provider, id, displayName, api, baseUrl, reasoning, thinkingLevels, images, contextWindow, maxTokens, cost}`. `name`
@@ -78,6 +78,16 @@ impl Serialize for ModelChoice {
         if let Some(warning) = &self.warning {
             out.serialize_entry("warning", warning)?;
         }
+        out.end()
+    }
+}
+
+impl Serialize for ModelScope {
+    /// `{models, warnings}`.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_map(Some(2))?;
+        out.serialize_entry("models", &self.models)?;
+        out.serialize_entry("warnings", &self.warnings)?;
         out.end()
     }
 }

@@ -142,7 +142,8 @@ async fn refreshed(file: Arc<AuthFile>, source: Arc<dyn LoginSource>, known: Log
     }
     let answer = tokio::time::timeout(LIMIT, source.refresh(current.clone())).await;
     match answer.unwrap_or_else(|_| Err("it took longer than 15 seconds".to_owned())) {
-        Ok(entry) => {
+        Ok(mut entry) => {
+            entry.insert("type".to_owned(), "oauth".into()); // or it would be a login no more
             let new = Login { provider: provider.clone(), entry };
             let value = Value::Object(new.entry.clone());
             off_thread(move || locked.put(&provider, Some(value))).await?;

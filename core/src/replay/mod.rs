@@ -145,7 +145,8 @@ impl Replay {
     /// Opens a recorded session read-only and reads all of it. `name` is the provider's; its models are those that answered
     /// in the recording. Blocks.
     ///
-    /// Errors: `invalid_argument` for a name with a `/` or a space, `invalid_session_file`, `storage_failed`.
+    /// Errors: `invalid_argument` for a name with a `/` or a space, `invalid_session_file`, `storage_failed`
+    /// (also when there is no such file).
     pub fn open(name: impl Into<String>, path: impl AsRef<Path>, options: ReplayOptions) -> Result<Replay> {
         let tree = Tree::open(path, OpenOptions { read_only: true, ..OpenOptions::default() })?;
         Replay::of(name, &tree, options)

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     fn read<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, String> {
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        crate::json::form(value).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -12,7 +12,9 @@ use super::sibling::{BranchOptions, BranchPoint};
 use super::{Session, SessionOptions, Shared};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};
-use crate::tree::{CreateOptions, Imported, OpenOptions, OsStorage, Storage, Tree, import, resolve, session_directory};
+use crate::tree::{
+    CreateOptions, Imported, OpenOptions, OsStorage, Storage, Tree, expand_home, import, resolve, session_directory,
+};
 
 /// Details of [`Session::new_session`].
 #[derive(Debug, Clone, Default)]
@@ -189,7 +191,7 @@ pub(crate) async fn import_session(
             false => wanted.cwd,
             true => {
                 let look = OpenOptions { read_only: true, storage: theirs.clone(), ..OpenOptions::default() };
-                Tree::open(&path, look)?.cwd().to_path_buf()
+                Tree::open(expand_home(&path), look)?.cwd().to_path_buf()
             }
         };
         let create = CreateOptions { session_dir: wanted.session_dir, agent_dir, ..CreateOptions::default() };

@@ -34,6 +34,7 @@ const SOURCES: &[&str] = &[
     "tool_hook",
     "models",
     "host_models",
+    "stored",
     "replay",
     "resources",
     "call",

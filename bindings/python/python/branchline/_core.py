@@ -19,7 +19,16 @@ from .context import ContextOperations
 from .engine_options import NetworkOptions, engine_json
 from .errors import Error
 from .events import JsonObject
-from .host_models import Answer, KeySource, ModelDefinition, key_question, model_question, provider_json
+from .host_models import (
+    Answer,
+    KeySource,
+    LoginSource,
+    ModelDefinition,
+    key_question,
+    login_question,
+    model_question,
+    provider_json,
+)
 from .models import CatalogueOperations, Configuration, Key
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
 from .permissions import Handler, Permissions, as_permissions, native_budgets
@@ -136,6 +145,7 @@ class EngineCore(CatalogueOperations):
         builtin_models: Optional[bool] = None,
         keys: Optional[Mapping[str, Union[str, Key]]] = None,
         key_source: Optional[KeySource] = None,
+        login_source: Optional[LoginSource] = None,
         environment: Optional[bool] = None,
         commands: Optional[bool] = None,
         network: Optional[NetworkOptions] = None,
@@ -153,8 +163,8 @@ class EngineCore(CatalogueOperations):
         leaves out those that are built in.
 
         ``keys``: providers and their keys, texts or ``Key``. ``key_source``: asked for the key of each request
-        (``set_key_source``). ``environment``: False leaves out keys of the environment. ``commands``: True runs values
-        of the files that are shell commands.
+        (``set_key_source``). ``login_source``: makes stored logins anew (``set_login_source``). ``environment``: False
+        leaves out keys of the environment. ``commands``: True runs values of the files that are shell commands.
 
         ``network``: how services are reached; ``proxy`` is its ``proxy``. ``record``: a new file that gets the traffic
         with services, without keys.
@@ -185,6 +195,8 @@ class EngineCore(CatalogueOperations):
         _engines.add(self)
         if key_source is not None:
             self.set_key_source(key_source)
+        if login_source is not None:
+            self.set_login_source(login_source)
 
     def add_host_provider(
         self, name: str, models: Union[ModelDefinition, Sequence[ModelDefinition]], answer: Answer
@@ -225,6 +237,23 @@ class EngineCore(CatalogueOperations):
         requests, number, binding = _serve.bind_question(key_question(source), in_loop=self._in_loop)
         native.set_key_source(self._native, requests, number)
         self._served["keys"] = binding
+
+    def set_login_source(self, source: Optional[LoginSource]) -> None:
+        """Sets who makes stored logins anew; None is nobody, and then they are of no use.
+
+        It is called when fewer than five minutes of a login remain, by one program at a time, with the provider's name
+        and the login, a dictionary, and gives the one that takes its place, with new ``access`` and ``expires``
+        (milliseconds since 1970), within 15 seconds; it may be a coroutine function. What it gives is stored, also when
+        the run that needed it was aborted. What it raises fails the request, with its text, unless the login is good
+        for a moment yet. It must not wait for ``store_login`` and its neighbours.
+        """
+        if source is None:
+            native.set_login_source(self._native, None, 0)
+            self._served.pop("logins", None)
+            return
+        requests, number, binding = _serve.bind_question(login_question(source), in_loop=self._in_loop)
+        native.set_login_source(self._native, requests, number)
+        self._served["logins"] = binding
 
     def _add_replay(self, path: PathLike, name: str, compare_tool_results: bool) -> Replay:
         options = json_text({"compareToolResults": compare_tool_results})

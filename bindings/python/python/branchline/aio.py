@@ -183,7 +183,8 @@ class Engine(EngineCore):
     async def import_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
         """Copies a session file into the session directory and opens the copy.
 
-        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that.
+        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that. When there
+        is no such file that is a ``StorageFailedError``.
         """
         return Session(await self._import(path, options, in_loop=True))
 

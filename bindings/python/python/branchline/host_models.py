@@ -1,4 +1,4 @@
-"""Models that are functions of the program, and functions that give out keys."""
+"""Models that are functions of the program, and functions that give out keys and make logins anew."""
 
 from __future__ import annotations
 
@@ -220,3 +220,36 @@ def key_question(source: KeySource) -> Question:
         return late(answer, _key) if hasattr(answer, "__await__") else _key(answer)
 
     return Question("keys", False, ask)
+
+
+LoginSource = Callable[[str, JsonObject], Union[Mapping[str, Any], Awaitable[Mapping[str, Any]]]]
+"""Who makes stored logins anew: a function, or a coroutine function. It gets the provider and the login."""
+
+
+def _login(answer: Any) -> Any:
+    if not isinstance(answer, Mapping):
+        raise InvalidArgumentError(f"a login is a dictionary, not a {type(answer).__name__}")
+    return dict(answer)
+
+
+def login_question(source: LoginSource) -> Question:
+    """What requests to make logins anew go to."""
+    if not callable(source):
+        raise InvalidArgumentError("a login source is a function")
+
+    def given(context: ToolContext) -> Any:
+        value: Dict[str, Any] = json.loads(context._request.arguments_json())
+        return source(value["provider"], value["login"])
+
+    if is_async(source):
+
+        async def aask(context: ToolContext) -> Any:
+            return _login(await given(context))
+
+        return Question("logins", True, aask)
+
+    def ask(context: ToolContext) -> Any:
+        answer = given(context)
+        return late(answer, _login) if hasattr(answer, "__await__") else _login(answer)
+
+    return Question("logins", False, ask)

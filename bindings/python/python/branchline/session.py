@@ -41,7 +41,7 @@ class Session(BlockingOperations):
 
     @classmethod
     def open(cls, path: PathLike, *, engine: Optional[EngineCore] = None, **options: Unpack[OpenOptions]) -> Session:
-        """Opens a session file.
+        """Opens a session file. A path where there is none is a new session, whose file appears with the first message.
 
         Keywords: ``cwd``, ``read_only``, ``model``, ``thinking_level``, ``tools``, ``system_prompt``, ``session_dir``,
         ``durability``: see ``OpenOptions``.
@@ -193,7 +193,8 @@ class Engine(EngineCore):
     def import_session(self, path: PathLike, **options: Unpack[OpenOptions]) -> Session:
         """Copies a session file into the session directory and opens the copy.
 
-        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that.
+        Keywords as of ``open_session``; without ``cwd`` the session keeps its own, and is filed under that. When there
+        is no such file that is a ``StorageFailedError``.
         """
         return Session(self._import(path, options).wait())
 

@@ -71,7 +71,7 @@ impl HostProvider {
     ///
     /// Errors: `invalid_argument`, naming the place.
     pub fn from_value(definition: Value, model: Arc<dyn HostModel>) -> Result<HostProvider> {
-        let given: Given = serde_json::from_value(definition)
+        let given: Given = crate::json::form(definition)
             .map_err(|error| invalid(format!("bad provider: {error}; it is {{name, models}}")))?;
         let name = given.name;
         check_name(&name)?;
@@ -103,7 +103,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 fn read(provider: &str, value: Value) -> Result<Model, String> {
     let given = match value {
         Value::String(id) => GivenModel { id, ..GivenModel::default() },
-        value => serde_json::from_value(value).map_err(|error| error.to_string())?,
+        value => crate::json::form(value).map_err(|error| error.to_string())?,
     };
     if given.id.trim().is_empty() {
         return Err("the id is empty".to_owned());

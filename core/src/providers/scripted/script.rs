@@ -146,8 +146,8 @@ impl Script {
     /// Reads a script from a JSON value. Errors: `invalid_argument`.
     pub fn from_value(value: Value) -> Result<Script> {
         match value {
-            Value::Array(_) => serde_json::from_value(value).map(Script::new).map_err(invalid),
-            _ => serde_json::from_value(value).map_err(invalid),
+            Value::Array(_) => crate::json::form(value).map(Script::new).map_err(invalid),
+            _ => crate::json::form(value).map_err(invalid),
         }
     }
 
