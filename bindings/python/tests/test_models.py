@@ -222,7 +222,11 @@ def test_a_stored_login_is_made_anew_by_the_program(make, tmp_path, work, servic
     def shut(provider, login):
         raise RuntimeError("the door is shut")
 
-    for wrong, says in [(shut, "the door is shut"), (lambda *_: {"access": SECRET}, "a login is"), (lambda *_: 5, "int")]:
+    for wrong, says in [
+        (shut, "the door is shut"),
+        (lambda *_: {"access": SECRET}, "a login is"),
+        (lambda *_: 5, "int"),
+    ]:
         engine.store_login("acme", aged)
         engine.set_login_source(wrong)
         result = session.run("x")
