@@ -160,4 +160,4 @@ bench-cancel: need-rust need-python
 	python3 bench/cancel.py $(ARGS)
 
 clean:
-	rm -rf target build $(VENV) .local-model .judges bindings/node/node_modules bench/data bench/results
+	rm -rf target build fuzz/target fuzz/found $(VENV) .local-model .judges bindings/node/node_modules bench/data bench/results

@@ -420,3 +420,29 @@ fn p42_the_namespace_of_a_call_comes_back() {
     ask(&engine, asking(&other, next, &["a"]));
     assert_eq!(last_body(&server)["input"][1].get("namespace"), None);
 }
+
+#[test]
+fn p409_a_sign_in_takes_no_level_in_place_and_the_message_says_none() {
+    let flags = json!({"supportsMidConvoEffort": true});
+    let (server, mut model, _) = serve("openai-responses", flags, vec![responses()]);
+    model.provider = "openai".to_owned();
+    model.base_url = "https://api.openai.com/v1".to_owned();
+    let credentials = Arc::new(SignedIn(server.url()));
+    let engine = Engine::new(branchline::EngineOptions::default().worker_threads(1).credentials(credentials)).unwrap();
+    let mut request = asking(&model, vec![user("1")], &[]);
+    request.thinking_level = "high".to_owned();
+    let answer = ask(&engine, request);
+    assert_eq!((answer.stop(), answer.message.get("providerThinkingLevel")), ("stop", None));
+    assert_eq!(last_body(&server)["reasoning"]["effort"], "high");
+}
+
+/// A person's sign-in, for a service that is elsewhere.
+struct SignedIn(String);
+
+impl branchline::providers::Credentials for SignedIn {
+    fn resolve<'a>(&'a self, _: &'a Model) -> branchline::providers::AuthFuture<'a> {
+        let mut auth = branchline::providers::Auth::key("token");
+        auth.base_url = Some(self.0.clone());
+        Box::pin(std::future::ready(Ok(auth)))
+    }
+}

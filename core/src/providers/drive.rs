@@ -115,7 +115,7 @@ impl Driver {
             head: options.timeout,
             idle: options.idle_timeout.unwrap_or(services.http.idle_timeout()),
         };
-        self.protocol.begin(&request, &mut self.out);
+        self.protocol.begin(&call, &mut self.out);
         let mut sent = services.http.send(&outgoing, policy, cancel).await;
         for _ in 0..OTHER_REQUESTS {
             let Err(Failure::Refused(refusal)) = &sent else { break };

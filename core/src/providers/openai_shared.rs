@@ -97,7 +97,14 @@ pub(crate) fn result_text(result: &Message, any_image: bool) -> String {
 /// Fields that are merged into the body last: the model's, those of the thinking level, the request's (P314).
 pub(crate) fn sampling_params(request: &Request, level: Option<&str>) -> JsonObject {
     let mut out = request.model.sampling_params.clone();
-    out.extend(request.model.sampling_params_by_level.get(level.unwrap_or("off")).cloned().unwrap_or_default());
+    out.extend(
+        request
+            .model
+            .sampling_params_by_level
+            .get(level.unwrap_or_else(|| request.model.clamp_level("off")))
+            .cloned()
+            .unwrap_or_default(),
+    );
     out.extend(request.options.sampling_params.clone());
     out
 }

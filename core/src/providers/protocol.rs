@@ -24,7 +24,7 @@ pub(crate) trait Protocol: Send + Sync {
     fn prepare(&self, call: &Call<'_>) -> Result<Outgoing, String>;
 
     /// What the message says of the request before anything is answered.
-    fn begin(&self, _request: &Request, _out: &mut Assembler) {}
+    fn begin(&self, _call: &Call<'_>, _out: &mut Assembler) {}
     /// Reads the answer of one request; `memo` is that of the request which was answered.
     fn interpreter(&self, request: &Request, memo: Option<Memo>) -> Box<dyn Interpreter>;
 

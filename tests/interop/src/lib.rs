@@ -1,4 +1,4 @@
-//! The real pi (`peer.mjs` and `resources.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
+//! The real pi (`peer.mjs`, `resources.mjs` and `protocols.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
 //! in either implementation.
 
 mod op;
@@ -10,12 +10,35 @@ pub use state::State;
 use branchline::json;
 use serde_json::json;
 use state::{canonical, elements, member, settings};
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+/// Where pi is, installed where needed; `None` when the package registry cannot be reached.
+fn installed() -> Option<PathBuf> {
+    let root = repository();
+    let setup = Command::new(root.join("tools/setup-peer.sh")).stdout(Stdio::null()).status().expect("setup-peer.sh");
+    if setup.code() == Some(75) {
+        return None;
+    }
+    assert!(setup.success(), "tools/setup-peer.sh: {setup}");
+    Some(root.join("build/peer"))
+}
+
+/// Runs a script of this folder with pi to its end. `None` as for [`Peer::start`].
+///
+/// # Panics
+/// As [`Peer::start`].
+pub fn script(name: &str, arguments: &[&OsStr]) -> Option<ExitStatus> {
+    let pi = installed()?;
+    let mut script = Command::new(pi.join("node"));
+    script.arg(repository().join("tests/interop").join(name)).args(arguments).env("PI_ROOT", &pi);
+    Some(script.status().expect("the peer's node"))
 }
 
 /// One pi process with one current session.
@@ -42,14 +65,7 @@ impl Peer {
     /// # Panics
     /// As [`Peer::start`].
     pub fn start_script(name: &str) -> Option<Peer> {
-        let root = repository();
-        let setup =
-            Command::new(root.join("tools/setup-peer.sh")).stdout(Stdio::null()).status().expect("setup-peer.sh");
-        if setup.code() == Some(75) {
-            return None;
-        }
-        assert!(setup.success(), "tools/setup-peer.sh: {setup}");
-        let pi = root.join("build/peer");
+        let (root, pi) = (repository(), installed()?);
         let agent = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new(pi.join("node"))
             .arg(root.join("tests/interop").join(name))

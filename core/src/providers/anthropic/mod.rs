@@ -45,8 +45,8 @@ impl Protocol for Anthropic {
         request::outgoing(call, self.is_lenient(&call.request.session_id), &self.threads)
     }
 
-    fn begin(&self, request: &Request, out: &mut Assembler) {
-        if let Some(effort) = request::effort_in_place(request) {
+    fn begin(&self, call: &Call<'_>, out: &mut Assembler) {
+        if let Some(effort) = request::effort_in_place(call.request) {
             out.set("providerThinkingLevel", effort);
         }
     }

@@ -27,8 +27,7 @@ pub(super) fn config(request: &Request) -> Result<Option<Value>, String> {
         return Ok(Some(json!({"includeThoughts": true, "thinkingLevel": word.to_uppercase()})));
     }
     let own = &request.options.thinking_budgets;
-    let own = own.get(word).or_else(|| own.get(level));
-    let budget = own.map_or_else(|| budget(&model.id, word), |own| i64::try_from(*own).unwrap_or(i64::MAX));
+    let budget = own.get(word).map_or_else(|| budget(&model.id, word), |own| i64::try_from(*own).unwrap_or(i64::MAX));
     Ok(Some(json!({"includeThoughts": true, "thinkingBudget": budget})))
 }
 

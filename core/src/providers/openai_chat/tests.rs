@@ -223,7 +223,7 @@ fn p310_each_format_says_how_much_to_think() {
         (
             json!({"thinkingFormat": "baseten", "chatTemplateArgs": {"on": {"$var": "thinking.enabled"}}}),
             none(),
-            json!({"chat_template_args": {"on": true}}),
+            json!({"reasoning_effort": "high", "chat_template_args": {"on": true}}),
             json!({"chat_template_args": {"on": false}}),
         ),
         (
@@ -350,6 +350,15 @@ fn p310_off_says_nothing_where_a_model_cannot_be_off() {
     assert_eq!(body_of(&request).get("reasoning_effort"), None);
     request.thinking_level = "minimal".to_owned();
     assert_eq!(body_of(&request)["reasoning_effort"], "minimal");
+    for name in ["deepseek", "string-thinking", "openrouter"] {
+        let mut model = compat(json!({"thinkingFormat": name}));
+        model.set_thinking_level_map([("off".to_owned(), None)].into());
+        let body = body_of(&self::request(model, user()));
+        assert_eq!((body.get("thinking"), body.get("reasoning")), (None, None), "{name}");
+    }
+    let mut request = self::request(compat(json!({"thinkingFormat": "baseten"})), user());
+    request.thinking_level = "low".to_owned();
+    assert_eq!(body_of(&request)["reasoning_effort"], "low");
 }
 
 #[test]

@@ -55,7 +55,10 @@ impl Thinking<'_> {
                 put_effort(body, effort);
             }
             ThinkingFormat::DeepSeek => {
-                put("thinking", kind());
+                // Nothing is said of off to a model that cannot be off.
+                if on || self.off() != Some(None) {
+                    put("thinking", kind());
+                }
                 put_effort(body, effort);
             }
             ThinkingFormat::Qwen => {
@@ -70,15 +73,20 @@ impl Thinking<'_> {
                 put("chat_template_kwargs", json!({"enable_thinking": on, "preserve_thinking": true}));
             }
             ThinkingFormat::Template => self.put_template(body, "chat_template_kwargs"),
-            ThinkingFormat::TemplateArgs => self.put_template(body, "chat_template_args"),
+            ThinkingFormat::TemplateArgs => {
+                let off = self.off().flatten().filter(|_| !on && self.compat.reasoning_effort);
+                put_effort(body, effort.or(off));
+                self.put_template(body, "chat_template_args");
+            }
             ThinkingFormat::OpenRouter => {
                 if let Some(word) = self.effort().or_else(|| self.off().unwrap_or(Some("none"))) {
                     put("reasoning", json!({"effort": word}));
                 }
             }
             ThinkingFormat::Word => {
-                let word = self.effort().or_else(|| self.off().flatten()).unwrap_or("none");
-                put("thinking", word.into());
+                if let Some(word) = self.effort().or_else(|| self.off().unwrap_or(Some("none"))) {
+                    put("thinking", word.into());
+                }
             }
             ThinkingFormat::AntLing => {
                 if let Some(word) = self.level.and_then(|level| self.model.level_word(level).flatten()) {

@@ -56,9 +56,10 @@ impl Protocol for OpenAiResponses {
         Ok(out)
     }
 
-    fn begin(&self, request: &Request, out: &mut Assembler) {
-        let compat = ResponsesCompat::of(&request.model, None);
-        if let Some(effort) = request::effort_in_place(request, &compat) {
+    fn begin(&self, call: &Call<'_>, out: &mut Assembler) {
+        let key = call.auth.key.as_ref().map(|key| key.expose_secret());
+        let compat = ResponsesCompat::of(&call.request.model, key);
+        if let Some(effort) = request::effort_in_place(call.request, &compat) {
             out.set("providerThinkingLevel", effort);
         }
     }
