@@ -99,7 +99,6 @@ fn p30_a_stored_credential_owns_the_provider() {
         json!({"type": "oauth", "access": "secret-a", "refresh": "secret-r", "expires": 1}),
         json!({"type": "api_key", "key": "$NOT_SET_ANYWHERE"}),
         json!({"type": "api_key", "key": "!echo secret-c"}),
-        json!({"type": "api_key"}),
     ] {
         let engine = with_file(dir.path(), json!({"anthropic": entry}), KeyOptions::default());
         let error = resolve(&engine, CLAUDE).unwrap_err();
@@ -107,6 +106,13 @@ fn p30_a_stored_credential_owns_the_provider() {
         assert!(!error.to_string().contains("secret-a") && !error.to_string().contains("from-env"), "{error}");
         assert!(!engine.available_models().iter().any(|model| model.provider == "anthropic"));
     }
+    // An entry without a key says nothing of it: a variable has it, the entry's own before one of the process.
+    let none = with_file(dir.path(), json!({"anthropic": {"type": "api_key"}}), KeyOptions::default());
+    assert_eq!(key(&resolve(&none, CLAUDE).unwrap()), Some("from-env"));
+    let own = json!({"anthropic": {"type": "api_key", "env": {"ANTHROPIC_API_KEY": "own"}}});
+    assert_eq!(key(&resolve(&with_file(dir.path(), own, KeyOptions::default()), CLAUDE).unwrap()), Some("own"));
+    let without = with_file(dir.path(), json!({"anthropic": {"type": "api_key"}}), quiet());
+    assert_eq!(resolve(&without, CLAUDE).unwrap_err().code(), ErrorCode::NoCredentials);
     std::fs::write(dir.path().join("auth.json"), "{\"anthropic\": \"secret-b").unwrap();
     let engine = engine(KeyOptions::default().auth_file(dir.path().join("auth.json")));
     let error = resolve(&engine, CLAUDE).unwrap_err();

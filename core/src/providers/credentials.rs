@@ -233,10 +233,9 @@ impl Inner {
                 if let Some(key) = key {
                     return Ok((own, Some(Found::Key(key.clone(), false))));
                 }
-                // Only variables are stored. The provider is owned by the entry all the same.
-                let only =
-                    Environment::fixed(environment.iter().map(|(name, value)| (name.as_str(), value.expose_secret())));
-                let found = match variable(provider, &only) {
+                // Only variables are stored, an account for example: the key is one of them, or one of the environment (P31).
+                // The provider is owned by the entry all the same.
+                let found = match variable(provider, &own) {
                     Some((_, key)) => Found::Key(escaped(key.secret.expose_secret()), key.bearer),
                     None => Found::Unusable(format!("{} stores no key for {provider}", file.path().display())),
                 };
