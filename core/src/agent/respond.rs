@@ -138,6 +138,7 @@ impl Actor {
             }
             count += 1;
             if count.is_multiple_of(SERVE_EVERY) {
+                self.shared.hub.wake();
                 self.serve();
             }
         }
@@ -162,6 +163,7 @@ impl Actor {
             Some(Err(_)) => return Step::Panicked,
             None => {}
         }
+        self.shared.hub.wake();
         let token = self.token();
         self.wait(async {
             tokio::select! {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::field;
+
 /// One content block of a message.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -65,7 +67,9 @@ pub struct ToolCallBlock<'a> {
 impl<'a> Block<'a> {
     /// Reads a block; one without the fields of its type is `Other`.
     pub fn new(value: &'a Value) -> Block<'a> {
-        let string = |key: &str| value.get(key).and_then(Value::as_str);
+        let Value::Object(object) = value else { return Block::Other(value) };
+        let get = |key: &str| field(object, key);
+        let string = |key: &str| get(key).and_then(Value::as_str);
         let typed = match string("type") {
             Some("text") => {
                 string("text").map(|text| Block::Text(TextBlock { text, signature: string("textSignature") }))
@@ -74,11 +78,11 @@ impl<'a> Block<'a> {
                 .zip(string("mimeType"))
                 .map(|(data, mime_type)| Block::Image(ImageBlock { data, mime_type })),
             Some("thinking") => string("thinking").map(|thinking| {
-                let redacted = value.get("redacted").and_then(Value::as_bool).unwrap_or(false);
+                let redacted = get("redacted").and_then(Value::as_bool).unwrap_or(false);
                 Block::Thinking(ThinkingBlock { thinking, signature: string("thinkingSignature"), redacted })
             }),
             Some("toolCall") => string("id").zip(string("name")).map(|(id, name)| {
-                let arguments = value.get("arguments").unwrap_or(&Value::Null);
+                let arguments = get("arguments").unwrap_or(&Value::Null);
                 let (arguments_error, namespace) = (string("argumentsError"), string("namespace"));
                 Block::ToolCall(ToolCallBlock { id, name, arguments, arguments_error, namespace })
             }),

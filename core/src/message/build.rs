@@ -208,7 +208,7 @@ impl BashExecution {
 }
 
 fn message(fields: Vec<(&str, Value)>) -> Message {
-    Message { object: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
+    Message::from_object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 fn set_some(message: &mut Message, key: &str, value: Option<Value>) {

@@ -6,17 +6,25 @@
 
 mod block;
 mod build;
+mod memo;
 mod usage;
 
 pub use block::{Block, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock};
 pub use build::{AssistantStart, BashExecution, SystemMessage, ToolResultMessage};
 pub use usage::{Cost, Usage};
 
+pub(crate) use memo::{Fitted, Memos};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A JSON object with its keys in written order.
 pub type JsonObject = Map<String, Value>;
+
+/// A field of an object with a dozen fields at the most: looking through them is quicker than a hash that withstands attacks.
+pub(crate) fn field<'a>(object: &'a JsonObject, key: &str) -> Option<&'a Value> {
+    object.iter().find_map(|(name, value)| (name == key).then_some(value))
+}
 
 /// Who speaks in a [`Message`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,13 +139,24 @@ impl StopReason {
 #[serde(transparent)]
 pub struct Message {
     object: JsonObject,
+    #[serde(skip)]
+    memos: Memos,
 }
 
 impl Message {
+    pub(crate) fn from_object(object: JsonObject) -> Message {
+        Message { object, memos: Memos::default() }
+    }
+
+    /// What was worked out from it for requests.
+    pub(crate) fn memos(&self) -> &Memos {
+        &self.memos
+    }
+
     /// The message held by `value`, if that is a JSON object.
     pub fn from_value(value: Value) -> Option<Message> {
         match value {
-            Value::Object(object) => Some(Message { object }),
+            Value::Object(object) => Some(Message::from_object(object)),
             _ => None,
         }
     }
@@ -155,6 +174,7 @@ impl Message {
 
     /// All fields, to change.
     pub fn object_mut(&mut self) -> &mut JsonObject {
+        self.memos = Memos::default();
         &mut self.object
     }
 
@@ -170,8 +190,7 @@ impl Message {
 
     /// One field.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        // A dozen fields at the most: looking through them is quicker than a hash that withstands attacks.
-        self.object.iter().find_map(|(name, value)| (name == key).then_some(value))
+        field(&self.object, key)
     }
 
     /// One field that is a string.
@@ -181,7 +200,7 @@ impl Message {
 
     /// Sets a field: in its place if it is there, else at the end.
     pub fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.object.insert(key.to_owned(), value.into());
+        self.object_mut().insert(key.to_owned(), value.into());
     }
 
     /// Who speaks.
@@ -191,7 +210,7 @@ impl Message {
 
     /// The content as blocks; a plain string counts as one text block, anything else as none.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
-        let (text, blocks) = match self.object.get("content") {
+        let (text, blocks) = match self.get("content") {
             Some(Value::String(text)) => (Some(Block::Text(TextBlock { text, signature: None })), &[][..]),
             Some(Value::Array(blocks)) => (None, blocks.as_slice()),
             _ => (None, &[][..]),
@@ -217,7 +236,7 @@ impl Message {
 
     /// The tool calls of an assistant message, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = ToolCallBlock<'_>> {
-        let calls = if self.role() == Role::Assistant { self.object.get("content") } else { None };
+        let calls = if self.role() == Role::Assistant { self.get("content") } else { None };
         calls.and_then(Value::as_array).map_or(&[][..], Vec::as_slice).iter().filter_map(|block| {
             match Block::new(block) {
                 Block::ToolCall(call) => Some(call),
@@ -233,11 +252,11 @@ impl Message {
 
     /// Tokens and cost, when recorded.
     pub fn usage(&self) -> Option<Usage> {
-        self.object.get("usage").and_then(Usage::from_value)
+        self.get("usage").and_then(Usage::from_value)
     }
 
     /// Milliseconds since the Unix epoch; `None` when absent or not a number.
     pub fn timestamp(&self) -> Option<f64> {
-        self.object.get("timestamp").and_then(Value::as_f64)
+        self.get("timestamp").and_then(Value::as_f64)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::JsonObject;
+use super::{JsonObject, field};
 
 /// Tokens of one response, and what they cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -46,7 +46,7 @@ impl Usage {
     /// Reads a usage object; missing numbers are 0. `None` if `value` is not an object.
     pub fn from_value(value: &Value) -> Option<Usage> {
         let object = value.as_object()?;
-        let number = |key: &str| object.get(key).and_then(count);
+        let number = |key: &str| field(object, key).and_then(count);
         Some(Usage {
             input: number("input").unwrap_or(0),
             output: number("output").unwrap_or(0),
@@ -55,7 +55,7 @@ impl Usage {
             cache_write_1h: number("cacheWrite1h"),
             reasoning: number("reasoning"),
             total_tokens: number("totalTokens").unwrap_or(0),
-            cost: object.get("cost").and_then(Value::as_object).map(Cost::from_object).unwrap_or_default(),
+            cost: field(object, "cost").and_then(Value::as_object).map(Cost::from_object).unwrap_or_default(),
         })
     }
 
@@ -116,14 +116,14 @@ impl Usage {
 
 impl Cost {
     fn from_object(object: &JsonObject) -> Cost {
-        let number = |key: &str| object.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+        let number = |key: &str| field(object, key).and_then(Value::as_f64).unwrap_or(0.0);
         Cost {
             input: number("input"),
             output: number("output"),
             cache_read: number("cacheRead"),
             cache_write: number("cacheWrite"),
             total: number("total"),
-            total_from_provider: object.get("totalFromProvider").and_then(Value::as_bool),
+            total_from_provider: field(object, "totalFromProvider").and_then(Value::as_bool),
         }
     }
 

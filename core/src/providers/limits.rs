@@ -54,15 +54,16 @@ fn json_len(value: &Value) -> usize {
 pub fn conversation_tokens(messages: &[Arc<Message>]) -> u64 {
     // A usage is stale if anything in front of it is newer, a summary for example.
     let mut newest = f64::NEG_INFINITY;
-    let mut base = None;
-    for (at, message) in messages.iter().enumerate() {
+    let fresh = messages.iter().map(|message| {
         let time = message.timestamp().unwrap_or(f64::NEG_INFINITY);
-        if let Some(total) = reported(message).filter(|_| time >= newest) {
-            base = Some((at, total));
-        }
+        let fresh = time >= newest;
         newest = newest.max(time);
-    }
-    let (after, total) = base.map_or((0, 0), |(at, total)| (at + 1, total));
+        fresh
+    });
+    let fresh: Vec<bool> = fresh.collect();
+    let usable = |at: &usize| fresh[*at].then(|| reported(&messages[*at])).flatten();
+    let base = (0..messages.len()).rev().find_map(|at| Some((at + 1, usable(&at)?)));
+    let (after, total) = base.unwrap_or((0, 0));
     messages[after..].iter().fold(total, |sum, message| sum.saturating_add(message_tokens(message)))
 }
 

@@ -4,13 +4,16 @@
 //! It is pure and runs per request; nothing it changes is ever stored. The sentences the model reads are constants, so that
 //! tests and hosts can recognise them.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::message::{Message, Role, StopReason, ToolResultMessage};
+use crate::message::{Fitted, Message, Role, StopReason, ToolResultMessage, field};
 
 /// Stands for a user's images when the model cannot see (S154).
 pub const USER_IMAGE_NOTICE: &str = "[An image was attached here; this model does not accept images.]";
@@ -35,7 +38,7 @@ pub(crate) fn has_images(message: &Message) -> bool {
 }
 
 fn is_image(block: &Value) -> bool {
-    block.get("type").and_then(Value::as_str) == Some("image")
+    string(block, "type") == Some("image")
 }
 
 /// One notice per run of images; a text block equal to the notice absorbs the images behind it (S154).
@@ -60,7 +63,7 @@ fn is_text(block: &Value, text: &str) -> bool {
 }
 
 /// The model a request goes to, as far as repair needs to know it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TargetModel {
     /// Provider name.
     pub provider: String,
@@ -79,6 +82,13 @@ impl TargetModel {
             && message.get_str("api") == Some(&self.api)
             && message.get_str("model") == Some(&self.id)
     }
+
+    /// A number that stands for it in memos.
+    pub(crate) fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// Maps a tool-call id of another model to one the target accepts (S157): the id, and the assistant message it is from.
@@ -90,6 +100,61 @@ pub fn repair<'a>(
     model: &TargetModel,
     normalize: Option<IdNormalizer<'_>>,
 ) -> Vec<Message> {
+    repaired(messages, model, normalize).into_iter().map(Message::from).collect()
+}
+
+/// A message as it is sent: the conversation's own, or one in its place.
+#[derive(Debug, Clone)]
+pub(crate) enum Sent<'a> {
+    Original(&'a Message),
+    Adapted(Arc<Message>),
+}
+
+impl Sent<'_> {
+    /// The message, to change.
+    pub(crate) fn to_mut(&mut self) -> &mut Message {
+        if let Sent::Original(message) = self {
+            *self = Sent::Adapted(Arc::new(message.clone()));
+        }
+        match self {
+            Sent::Adapted(message) => Arc::make_mut(message),
+            Sent::Original(_) => unreachable!("it was replaced"),
+        }
+    }
+}
+
+impl Deref for Sent<'_> {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        match self {
+            Sent::Original(message) => message,
+            Sent::Adapted(message) => message,
+        }
+    }
+}
+
+impl Borrow<Message> for Sent<'_> {
+    fn borrow(&self) -> &Message {
+        self
+    }
+}
+
+impl From<Sent<'_>> for Message {
+    fn from(sent: Sent<'_>) -> Message {
+        match sent {
+            Sent::Original(message) => message.clone(),
+            Sent::Adapted(message) => Arc::unwrap_or_clone(message),
+        }
+    }
+}
+
+/// [`repair`] that copies only messages it changes, and those once for a model.
+pub(crate) fn repaired<'a>(
+    messages: impl IntoIterator<Item = &'a Message>,
+    model: &TargetModel,
+    normalize: Option<IdNormalizer<'_>>,
+) -> Vec<Sent<'a>> {
     close_calls(adapt(messages, model, normalize))
 }
 
@@ -98,67 +163,106 @@ fn adapt<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     model: &TargetModel,
     normalize: Option<IdNormalizer<'_>>,
-) -> Vec<Message> {
+) -> Vec<Sent<'a>> {
+    let key = model.key();
     let mut renamed: HashMap<String, String> = HashMap::new();
-    let mut out = Vec::new();
-    for message in messages {
-        let mut message = message.clone();
-        if message.get("content").is_none_or(Value::is_null) {
-            message.set("content", json!([]));
-        }
-        match message.role() {
-            Role::User if !model.images => replace_images(&mut message, USER_IMAGE_NOTICE),
-            Role::ToolResult => {
-                if !model.images {
-                    replace_images(&mut message, TOOL_IMAGE_NOTICE);
-                }
-                if let Some(id) = message.get_str("toolCallId").and_then(|id| renamed.get(id)).cloned() {
-                    message.set("toolCallId", id);
-                }
+    let adapt_one = |message: &'a Message| {
+        let fitted = message.memos().fitted.get_or(key, || fit(message, model));
+        let mut sent = fitted.copy.map_or(Sent::Original(message), Sent::Adapted);
+        if let (true, Some(normalize)) = (fitted.foreign_calls, normalize) {
+            let new = |id: &str| Some(normalize(id, message)).filter(|new| new != id);
+            let ids = message.tool_calls().filter_map(|call| Some((call.id.to_owned(), new(call.id)?)));
+            let ids: HashMap<String, String> = ids.collect();
+            if !ids.is_empty() {
+                rename_calls(sent.to_mut(), &ids);
+                renamed.extend(ids);
             }
-            Role::Assistant => adapt_assistant(&mut message, model, normalize, &mut renamed),
-            _ => {}
         }
-        out.push(message);
-    }
-    out
+        if !renamed.is_empty()
+            && message.role() == Role::ToolResult
+            && let Some(id) = message.get_str("toolCallId").and_then(|id| renamed.get(id))
+        {
+            sent.to_mut().set("toolCallId", id.as_str());
+        }
+        sent
+    };
+    messages.into_iter().map(adapt_one).collect()
 }
 
-fn adapt_assistant(
-    message: &mut Message,
-    model: &TargetModel,
-    normalize: Option<IdNormalizer<'_>>,
-    renamed: &mut HashMap<String, String>,
-) {
-    let own = model.made(message);
-    let Some(Value::Array(content)) = message.object_mut().get_mut("content").map(Value::take) else { return };
-    let mut blocks = Vec::with_capacity(content.len());
-    for mut block in content {
-        match block.get("type").and_then(Value::as_str) {
-            Some("thinking") if !keeps_thinking(&block, own) => continue,
-            Some("text") if !own => remove(&mut block, "textSignature"),
-            Some("toolCall") if !own => {
-                remove(&mut block, "thoughtSignature");
-                if let (Some(normalize), Some(id)) = (normalize, block.get("id").and_then(Value::as_str)) {
-                    let new = normalize(id, message);
-                    if new != id {
-                        renamed.insert(id.to_owned(), new.clone());
-                        block["id"] = new.into();
-                    }
-                }
-            }
-            _ => {}
-        }
-        blocks.push(block);
+/// What `model` can take of one message, ids aside.
+fn fit(message: &Message, model: &TargetModel) -> Fitted {
+    let mut sent = Sent::Original(message);
+    if message.get("content").is_none_or(Value::is_null) {
+        sent.to_mut().set("content", json!([]));
     }
-    message.set("content", blocks);
+    let mut foreign_calls = false;
+    match message.role() {
+        Role::User if !model.images && has_images(message) => replace_images(sent.to_mut(), USER_IMAGE_NOTICE),
+        Role::ToolResult if !model.images && has_images(message) => replace_images(sent.to_mut(), TOOL_IMAGE_NOTICE),
+        Role::Assistant => {
+            let own = model.made(message);
+            foreign_calls = !own && message.tool_calls().next().is_some();
+            let blocks = message.get("content").and_then(Value::as_array);
+            if let Some(blocks) = blocks.filter(|blocks| blocks.iter().any(|block| !fits(block, own))) {
+                let blocks: Vec<Value> = blocks.iter().filter_map(|block| fit_block(block, own)).collect();
+                sent.to_mut().set("content", blocks);
+            }
+        }
+        _ => {}
+    }
+    let copy = match sent {
+        Sent::Original(_) => None,
+        Sent::Adapted(copy) => Some(copy),
+    };
+    Fitted { copy, foreign_calls }
+}
+
+/// Whether a block of a response can be sent as it is.
+fn fits(block: &Value, own: bool) -> bool {
+    match string(block, "type") {
+        Some("thinking") => keeps_thinking(block, own),
+        Some("text") => own || block.get("textSignature").is_none(),
+        Some("toolCall") => own || block.get("thoughtSignature").is_none(),
+        _ => true,
+    }
+}
+
+/// A block of a response as it is sent, if it is.
+fn fit_block(block: &Value, own: bool) -> Option<Value> {
+    let kind = string(block, "type");
+    if kind == Some("thinking") && !keeps_thinking(block, own) {
+        return None;
+    }
+    let mut block = block.clone();
+    match kind {
+        Some("text") if !own => remove(&mut block, "textSignature"),
+        Some("toolCall") if !own => remove(&mut block, "thoughtSignature"),
+        _ => {}
+    }
+    Some(block)
+}
+
+/// Gives calls other ids.
+fn rename_calls(message: &mut Message, ids: &HashMap<String, String>) {
+    let Some(Value::Array(blocks)) = message.object_mut().get_mut("content") else { return };
+    for block in blocks.iter_mut().filter(|block| string(block, "type") == Some("toolCall")) {
+        if let Some(new) = string(block, "id").and_then(|id| ids.get(id)) {
+            block["id"] = new.as_str().into();
+        }
+    }
+}
+
+/// A field of a block that is a text.
+fn string<'a>(block: &'a Value, key: &str) -> Option<&'a str> {
+    block.as_object().and_then(|block| field(block, key)).and_then(Value::as_str)
 }
 
 /// Thinking survives only at its own model, and there when it is redacted, signed or not blank (S155).
 fn keeps_thinking(block: &Value, own: bool) -> bool {
-    let string = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-    let redacted = block.get("redacted").is_some_and(truthy);
-    own && (redacted || !string("thinkingSignature").is_empty() || !is_blank(string("thinking")))
+    let text = |key: &str| string(block, key).unwrap_or_default();
+    own && (block.get("redacted").is_some_and(truthy)
+        || !text("thinkingSignature").is_empty()
+        || !is_blank(text("thinking")))
 }
 
 /// White space only, as JavaScript sees it.
@@ -173,7 +277,7 @@ fn remove(block: &mut Value, key: &str) {
 }
 
 /// Drops failed responses, answers open calls, and holds system messages back while calls are open (S159–S162).
-fn close_calls(messages: Vec<Message>) -> Vec<Message> {
+fn close_calls(messages: Vec<Sent<'_>>) -> Vec<Sent<'_>> {
     let mut out = Vec::with_capacity(messages.len());
     let mut open = OpenCalls::default();
     for message in messages {
@@ -206,9 +310,9 @@ fn close_calls(messages: Vec<Message>) -> Vec<Message> {
 ///
 /// [`repair`] lets them pass, as the format's rules say (S160); services refuse such a request, and a context edit that
 /// hides a call makes one. So providers apply this last, and the conversation goes on.
-pub fn drop_orphan_results(messages: Vec<Message>) -> Vec<Message> {
+pub fn drop_orphan_results<M: Borrow<Message>>(messages: Vec<M>) -> Vec<M> {
     let mut known = KnownCalls::default();
-    messages.into_iter().filter(|message| known.admits(message)).collect()
+    messages.into_iter().filter(|message| known.admits(message.borrow())).collect()
 }
 
 /// The calls of a conversation so far: the same rule for a list that grows.
@@ -245,18 +349,18 @@ impl KnownCalls {
 
 /// The calls of the latest kept assistant message that had any (S162).
 #[derive(Default)]
-struct OpenCalls {
+struct OpenCalls<'a> {
     calls: Vec<(String, String)>,
     answered: HashSet<String>,
-    held: Vec<Message>,
+    held: Vec<Sent<'a>>,
 }
 
-impl OpenCalls {
+impl<'a> OpenCalls<'a> {
     /// The conversation moves on: every call gets a result, then the held system messages follow (S160, S161).
-    fn close(&mut self, out: &mut Vec<Message>) {
+    fn close(&mut self, out: &mut Vec<Sent<'a>>) {
         for (id, name) in self.calls.drain(..) {
             if !self.answered.contains(&id) {
-                out.push(no_result(&id, &name));
+                out.push(Sent::Adapted(Arc::new(no_result(&id, &name))));
             }
         }
         self.answered.clear();

@@ -172,7 +172,7 @@ impl SseReader {
 
     fn take(&mut self) -> SseEvent<'_> {
         self.taken = true;
-        SseEvent { name: String::from_utf8_lossy(&self.name), data: String::from_utf8_lossy(&self.data) }
+        SseEvent { name: text(&self.name), data: text(&self.data) }
     }
 
     /// Skips a byte order mark, once. False if it cannot be known yet whether there is one.
@@ -243,6 +243,11 @@ impl SseReader {
             _ => {}
         }
     }
+}
+
+/// `String::from_utf8_lossy`, which is slow where nothing is lost.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 #[cfg(test)]

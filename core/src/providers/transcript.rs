@@ -5,23 +5,29 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(crate) use super::repair::Sent;
 pub(crate) use super::repair::is_blank;
-use super::repair::{IdNormalizer, TargetModel, drop_orphan_results, repair};
+use super::repair::{IdNormalizer, TargetModel, drop_orphan_results, repaired};
 use super::{Model, Request};
 use crate::message::{Block, Message, Role};
 use crate::tree::{fold_system, prompt_text};
 
 /// What is sent.
-pub(crate) struct Transcript {
+pub(crate) struct Transcript<'a> {
     /// The system prompt; empty without one.
     pub(crate) system: String,
-    /// The messages: user, assistant and tool results, and system messages if they were asked for.
-    pub(crate) messages: Vec<Message>,
+    /// The messages: user, assistant and tool results, and system messages if they were asked for. Most are the request's
+    /// own: a long conversation is not copied for each request.
+    pub(crate) messages: Vec<Sent<'a>>,
 }
 
 /// Prepares the conversation of a request. With `system_in_place` only the first system message is the prompt, and later
 /// ones stay among the messages; otherwise all are folded into the prompt.
-pub(crate) fn transcript(request: &Request, normalize: Option<IdNormalizer<'_>>, system_in_place: bool) -> Transcript {
+pub(crate) fn transcript<'a>(
+    request: &'a Request,
+    normalize: Option<IdNormalizer<'_>>,
+    system_in_place: bool,
+) -> Transcript<'a> {
     let all: Vec<&Message> = request.messages.iter().map(Arc::as_ref).collect();
     let (system, rest): (Option<Message>, Vec<&Message>) = match system_in_place {
         true => match all.split_first() {
@@ -30,7 +36,7 @@ pub(crate) fn transcript(request: &Request, normalize: Option<IdNormalizer<'_>>,
         },
         false => (fold_system(all.iter().copied()), all.into_iter().filter(|it| it.role() != Role::System).collect()),
     };
-    let repaired = repair(regroup(&rest), &target(&request.model), normalize);
+    let repaired = repaired(regroup(&rest), &target(&request.model), normalize);
     Transcript {
         system: system.as_ref().map(prompt_text).unwrap_or_default(),
         messages: in_call_order(drop_orphan_results(repaired)),
@@ -134,7 +140,7 @@ fn regroup<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
 }
 
 /// Results in the order of their calls: services match them by place.
-fn in_call_order(mut messages: Vec<Message>) -> Vec<Message> {
+fn in_call_order(mut messages: Vec<Sent<'_>>) -> Vec<Sent<'_>> {
     let mut at = 0;
     while at < messages.len() {
         let (before, after) = messages.split_at_mut(at + 1);

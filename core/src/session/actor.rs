@@ -241,6 +241,7 @@ impl Actor {
         if self.shared.hub.push(kind) || self.aborted() || !self.is_running() {
             return;
         }
+        self.shared.hub.wake();
         let (shared, token) = (self.shared.clone(), self.token());
         self.wait(async move {
             tokio::select! {

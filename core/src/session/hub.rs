@@ -17,6 +17,8 @@ pub(crate) struct Hub {
 struct State {
     sequence: u64,
     queues: Vec<Subscriber>,
+    /// There are events that nobody was woken for.
+    unheard: bool,
     closed: bool,
 }
 
@@ -61,18 +63,31 @@ impl Hub {
     }
 
     /// Hands an event to everyone, never waiting. False when a subscriber is full, so that a run should wait.
+    ///
+    /// The growth of a message comes in batches, as they were read from a connection, and waking a thread costs more than an
+    /// event. So it wakes nobody: who pushes it calls [`wake`](Hub::wake) before it waits for anything.
     pub(crate) fn push(&self, kind: EventKind) -> bool {
         let mut state = self.lock();
         state.sequence += 1;
+        let later = matches!(kind, EventKind::MessageUpdate { .. });
+        state.unheard = later;
         let event = Event { sequence: state.sequence, session: self.session.clone(), sibling: self.sibling, kind };
         let settled = matches!(event.kind, EventKind::AgentSettled { .. });
         let mut room = true;
         state.queues.retain(|subscriber| {
-            let pushed = subscriber.queue.push(&event);
+            let pushed = subscriber.queue.push(&event, later);
             room &= pushed != Pushed::Full;
             pushed != Pushed::Gone && !(settled && subscriber.shared)
         });
         room
+    }
+
+    /// Wakes everyone who has not been woken for what was pushed.
+    pub(crate) fn wake(&self) {
+        let mut state = self.lock();
+        if std::mem::take(&mut state.unheard) {
+            state.queues.iter().for_each(|subscriber| subscriber.queue.wake());
+        }
     }
 
     /// Ready when every subscriber has room.

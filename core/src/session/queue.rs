@@ -116,8 +116,9 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event and says whether the session may go on.
-    pub(crate) fn push(&self, event: &Event) -> Pushed {
+    /// Adds an event and says whether the session may go on. With `later` nobody is woken before the next
+    /// [`wake`](Queue::wake), or the next event without.
+    pub(crate) fn push(&self, event: &Event, later: bool) -> Pushed {
         let mut state = self.lock();
         if state.detached || state.ended {
             return Pushed::Gone;
@@ -132,18 +133,25 @@ impl Queue {
             (false, true) => Pushed::Room,
             (false, false) => Pushed::Full,
         };
-        self.wake(state);
+        if !later || state.ended {
+            self.wake_with(state);
+        }
         pushed
+    }
+
+    /// Wakes who reads.
+    pub(crate) fn wake(&self) {
+        self.wake_with(self.lock());
     }
 
     /// No event follows.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
-        self.wake(state);
+        self.wake_with(state);
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake_with(&self, mut state: MutexGuard<'_, State>) {
         let readers = std::mem::take(&mut state.readers);
         if let Some(fd) = &state.fd {
             fd.set();
@@ -174,7 +182,7 @@ impl Queue {
         state.detached = true;
         state.items = VecDeque::new();
         let writers = std::mem::take(&mut state.writers);
-        self.wake(state);
+        self.wake_with(state);
         writers.into_iter().for_each(Waker::wake);
     }
 

@@ -136,7 +136,7 @@ pub(super) fn outgoing(call: &Call<'_>, lenient: bool, threads: &Threads) -> Res
     let begun = if threaded { threads.begin(call, &betas, &mut body) } else { None };
 
     let url = format!("{}/v1/messages?beta=true", call.base_url());
-    let mut out = Outgoing::new(url, crate::json::to_vec(&body));
+    let mut out = Outgoing::new(url, &body);
     out.memo = begun.map(|begun| Box::new(begun) as _);
     out.header("accept", "application/json");
     out.header("anthropic-version", "2023-06-01");

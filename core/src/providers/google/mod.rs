@@ -36,7 +36,7 @@ impl Protocol for Google {
         let body = body(call.request)?;
         let id = &call.request.model.id;
         let url = format!("{}/models/{id}:streamGenerateContent?alt=sse", call.base_url());
-        let mut out = Outgoing::new(url, crate::json::to_vec(&body));
+        let mut out = Outgoing::new(url, &body);
         call.key_header(&mut out, "x-goog-api-key");
         Ok(out)
     }

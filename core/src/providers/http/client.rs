@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::failure::{self, Failure, Refusal};
 use super::gate::{Gates, Pass};
 use super::{NetworkOptions, ProxyChoice, Secrets, WireObserver, tls};
+use crate::message::JsonObject;
 
 /// How we introduce ourselves: never as anybody else.
 const USER_AGENT: &str = concat!("branchline/", env!("CARGO_PKG_VERSION"));
@@ -46,11 +47,18 @@ pub(crate) type Memo = Box<dyn std::any::Any + Send + Sync>;
 
 impl Outgoing {
     /// A POST of a JSON body.
-    pub(crate) fn new(url: String, body: impl Into<Bytes>) -> Outgoing {
+    pub(crate) fn new(url: String, body: &JsonObject) -> Outgoing {
+        let mut text = Vec::with_capacity(4096);
+        crate::json::write_object(&mut text, body);
+        Outgoing::of_text(url, text)
+    }
+
+    /// A POST of a JSON text.
+    pub(crate) fn of_text(url: String, text: Vec<u8>) -> Outgoing {
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
         let (private, secrets) = (HeaderMap::new(), Secrets::default());
-        Outgoing { url, headers, private, body: body.into(), secrets, problem: None, memo: None }
+        Outgoing { url, headers, private, body: text.into(), secrets, problem: None, memo: None }
     }
 
     /// Sets a header that any origin may see.

@@ -1,19 +1,22 @@
 //! The shape of one streamed chunk, read without copying text and without minding what is missing.
 
-use serde::Deserialize;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::providers::wire::{Count, Text};
 
 /// One `chat.completion.chunk`, or what a server sends in its place.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
     pub(super) id: Text<'a>,
     #[serde(borrow, default)]
     pub(super) model: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: First<Choice<'a>>,
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
     /// An error after the response began.
@@ -21,7 +24,7 @@ pub(super) struct Chunk<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct Choice<'a> {
     #[serde(borrow, default)]
     pub(super) delta: Option<Delta<'a>>,
@@ -34,7 +37,7 @@ pub(super) struct Choice<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) content: Text<'a>,
@@ -66,8 +69,42 @@ impl Delta<'_> {
     }
 }
 
+/// The first element of a list; none of anything else.
+#[derive(Debug)]
+pub(super) struct First<T>(pub(super) Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> First<T> {
+        First(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<First<T>, D::Error> {
+        struct FirstVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+            type Value = First<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<T>, A::Error> {
+                let first = seq.next_element()?;
+                while first.is_some() && seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        from.deserialize_any(FirstVisitor(PhantomData))
+    }
+}
+
 /// A piece of one tool call.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct CallPiece<'a> {
     #[serde(default)]
     pub(super) index: Count,
@@ -80,7 +117,7 @@ pub(super) struct CallPiece<'a> {
     pub(super) custom: Option<CustomPiece<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct FunctionPiece<'a> {
     #[serde(borrow, default)]
     pub(super) name: Text<'a>,
@@ -89,7 +126,7 @@ pub(super) struct FunctionPiece<'a> {
     pub(super) arguments: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 pub(super) struct CustomPiece<'a> {
     #[serde(borrow, default)]
     pub(super) name: Text<'a>,
@@ -98,7 +135,7 @@ pub(super) struct CustomPiece<'a> {
 }
 
 /// Token counts as services of this family report them.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct RawUsage {
     pub(super) prompt_tokens: Count,
@@ -109,14 +146,14 @@ pub(super) struct RawUsage {
     pub(super) completion_tokens_details: Option<CompletionDetails>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct PromptDetails {
     pub(super) cached_tokens: Count,
     pub(super) cache_write_tokens: Count,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct CompletionDetails {
     pub(super) reasoning_tokens: Count,

@@ -1,6 +1,7 @@
 //! The conversation in the form of chat completions (P302, P304, P306–P308).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,29 @@ const IMAGES_OF_RESULTS: &str = "Attached image(s) from tool result:";
 /// What a service reads between tool results and a user message, if it insists on a response there (P307).
 const BETWEEN: &str = "I have processed the tool results.";
 
+/// One message as it is sent: a value that may still change, or the text that was made for an earlier request.
+pub(super) enum Piece {
+    Value(Value),
+    Text(Arc<[u8]>),
+}
+
+impl Piece {
+    /// The value, if it may still change.
+    pub(super) fn value_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Piece::Value(value) => Some(value),
+            Piece::Text(_) => None,
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Piece::Value(value) => crate::json::write_value(out, value),
+            Piece::Text(text) => out.extend_from_slice(text),
+        }
+    }
+}
+
 /// What the mapping depends on.
 pub(super) struct Mapping<'a> {
     pub(super) compat: &'a ChatCompat,
@@ -26,13 +50,16 @@ pub(super) struct Mapping<'a> {
     pub(super) grammar_tools: &'a HashMap<String, String>,
     /// Tools declared where they were added: by the number of the system message.
     pub(super) added_tools: HashMap<usize, Vec<Value>>,
+    /// Stands for all that the form of a message depends on in memos; without one every message becomes a value.
+    pub(super) memo: Option<u64>,
 }
 
 impl Mapping<'_> {
     /// The list `messages` of a request. Later system messages are sent where they stand.
-    pub(super) fn messages(&self, transcript: &Transcript) -> Vec<Value> {
+    pub(super) fn messages(&self, transcript: &Transcript<'_>) -> Vec<Piece> {
         let mut out = Vec::with_capacity(transcript.messages.len() + 1);
-        out.extend(self.system(&transcript.system));
+        out.extend(self.system(&transcript.system).map(Piece::Value));
+        let between = || Piece::Value(json!({"role": "assistant", "content": BETWEEN}));
         let mut after_result = false;
         let mut system_number = self.first_system;
         let mut rest = transcript.messages.as_slice();
@@ -41,21 +68,21 @@ impl Mapping<'_> {
             match message.role() {
                 Role::System => {
                     let tools = self.added_tools.get(&system_number);
-                    out.extend(tools.map(|tools| json!({"role": "system", "tools": tools})));
-                    out.extend(self.system(&changes_text(message)));
+                    out.extend(tools.map(|tools| Piece::Value(json!({"role": "system", "tools": tools}))));
+                    out.extend(self.system(&changes_text(message)).map(Piece::Value));
                     system_number += 1;
                 }
                 Role::User => {
-                    let Some(content) = user_content(message) else { continue };
+                    let Some(piece) = self.piece(message, user) else { continue };
                     if after_result && self.compat.assistant_after_tool_result {
-                        out.push(json!({"role": "assistant", "content": BETWEEN}));
+                        out.push(between());
                     }
-                    out.push(json!({"role": "user", "content": content}));
+                    out.push(piece);
                     after_result = false;
                 }
                 Role::Assistant => {
-                    if let Some(message) = self.assistant(message) {
-                        out.push(message);
+                    if let Some(piece) = self.piece(message, |message| self.assistant(message)) {
+                        out.push(piece);
                         after_result = false;
                     }
                 }
@@ -63,16 +90,19 @@ impl Mapping<'_> {
                     let more = rest.iter().take_while(|message| message.role() == Role::ToolResult).count();
                     let mut shown = Vec::new();
                     for result in std::iter::once(message).chain(&rest[..more]) {
-                        out.push(self.tool_result(result, &mut shown));
+                        out.extend(self.piece(result, |result| Some(self.tool_result(result))));
+                        if self.images {
+                            shown.extend(images(result).iter().map(|(mime_type, data)| image_part(mime_type, data)));
+                        }
                     }
                     rest = &rest[more..];
                     after_result = true;
                     if !shown.is_empty() {
                         if self.compat.assistant_after_tool_result {
-                            out.push(json!({"role": "assistant", "content": BETWEEN}));
+                            out.push(between());
                         }
                         shown.insert(0, json!({"type": "text", "text": IMAGES_OF_RESULTS}));
-                        out.push(json!({"role": "user", "content": shown}));
+                        out.push(Piece::Value(json!({"role": "user", "content": shown})));
                         after_result = false;
                     }
                 }
@@ -80,6 +110,19 @@ impl Mapping<'_> {
             }
         }
         out
+    }
+
+    /// One message, if `map` has a form for it.
+    fn piece(&self, message: &Message, map: impl FnOnce(&Message) -> Option<Value>) -> Option<Piece> {
+        let Some(key) = self.memo else { return map(message).map(Piece::Value) };
+        let text = message.memos().wire.get_or(key, || {
+            let mut text = Vec::new();
+            if let Some(value) = map(message) {
+                crate::json::write_value(&mut text, &value);
+            }
+            text.into()
+        });
+        (!text.is_empty()).then_some(Piece::Text(text))
     }
 
     fn system(&self, text: &str) -> Option<Value> {
@@ -160,12 +203,8 @@ impl Mapping<'_> {
         json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
     }
 
-    fn tool_result(&self, message: &Message, shown: &mut Vec<Value>) -> Value {
-        let images = images(message);
-        if self.images {
-            shown.extend(images.iter().map(|(mime_type, data)| image_part(mime_type, data)));
-        }
-        let text = result_text(message, !images.is_empty());
+    fn tool_result(&self, message: &Message) -> Value {
+        let text = result_text(message, !images(message).is_empty());
         let id = message.get_str("toolCallId").unwrap_or_default();
         let mut out = json!({"role": "tool", "content": text, "tool_call_id": id});
         if let (true, Some(name)) = (self.compat.tool_result_name, message.get_str("toolName")) {
@@ -180,9 +219,9 @@ fn image_part(mime_type: &str, data: &str) -> Value {
 }
 
 /// A string stays a string, also a blank one; parts without text are left out (P306).
-fn user_content(message: &Message) -> Option<Value> {
+fn user(message: &Message) -> Option<Value> {
     if let Some(text) = message.get_str("content") {
-        return Some(text.into());
+        return Some(json!({"role": "user", "content": text}));
     }
     let parts: Vec<Value> = message
         .blocks()
@@ -192,5 +231,5 @@ fn user_content(message: &Message) -> Option<Value> {
             _ => None,
         })
         .collect();
-    (!parts.is_empty()).then(|| parts.into())
+    (!parts.is_empty()).then(|| json!({"role": "user", "content": parts}))
 }

@@ -45,7 +45,7 @@ impl Protocol for OpenAiChat {
         let normalize = |id: &str, _: &Message| unique.unique(id, call_id::chat_completions(id, &target));
         let transcript = transcript(request, Some(&normalize), compat.system_in_place);
         let body = request::body(request, &compat, &transcript)?;
-        let mut out = Outgoing::new(format!("{}/chat/completions", call.base_url()), crate::json::to_vec(&body));
+        let mut out = Outgoing::of_text(format!("{}/chat/completions", call.base_url()), body);
         out.header("accept", "application/json");
         call.bearer(&mut out);
         let session = &request.session_id;

@@ -1,23 +1,25 @@
 //! The body and the headers of a chat-completions request (P303, P305, P312–P314).
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
 use super::compat::ChatCompat;
-use super::messages::Mapping;
+use super::messages::{Mapping, Piece};
 use super::thinking::Thinking;
-use crate::message::{JsonObject, Message, Role};
+use crate::json;
+use crate::message::{JsonObject, Role};
 use crate::providers::openai_shared::{self as shared, CacheKeyMode, cache_key, host_matches};
 use crate::providers::openai_tools::{Declared, ToolSupport, declare, grammar_tools};
 use crate::providers::tool_changes::{self, InPlace, ToolPlan};
-use crate::providers::transcript::Transcript;
+use crate::providers::transcript::{Sent, Transcript};
 use crate::providers::{CacheRetention, Request, limits};
 
-/// The body for a request whose conversation is `transcript`.
+/// The JSON text of the body for a request whose conversation is `transcript`.
 ///
 /// Errors: why there can be no such request.
-pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcript) -> Result<JsonObject, String> {
+pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcript<'_>) -> Result<Vec<u8>, String> {
     let (model, options) = (&*request.model, &request.options);
     let level = model.asked_level(&request.thinking_level);
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
@@ -26,14 +28,18 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
     let define = |list: &[Value]| Ok::<Vec<Value>, String>(declare(list, support)?.0.into_iter().map(tool).collect());
     let mut tools = define(&plan.head)?;
     let grammar_tools = grammar_tools(&request.tools, compat.grammar_tools);
-    let mapping = Mapping {
+    let mut mapping = Mapping {
         compat,
         reasoning: model.reasoning,
         images: model.images,
         grammar_tools: &grammar_tools,
         first_system: usize::from(request.messages.first().is_some_and(|first| first.role() == Role::System)),
         added_tools: added_tools(request, &plan, define)?,
+        memo: None,
     };
+    if !compat.cache_marks {
+        mapping.memo = Some(memo_key(&mapping));
+    }
     let mut list = mapping.messages(transcript);
     if compat.cache_marks
         && let Some(mark) = mark(options.cache_retention, compat.long_cache)
@@ -45,7 +51,7 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
         body.insert(key.to_owned(), value);
     };
     put("model", model.id.as_str().into());
-    put("messages", list.into());
+    put("messages", Value::Null);
     put("stream", true.into());
     let long = options.cache_retention == CacheRetention::Long && compat.long_cache;
     let keyed = match compat.cache_key {
@@ -101,7 +107,41 @@ pub(super) fn body(request: &Request, compat: &ChatCompat, transcript: &Transcri
     }
     // Last, so that they win (P314).
     body.extend(shared::sampling_params(request, level));
-    Ok(body)
+    Ok(text(&body, &list))
+}
+
+/// Stands for all that the form of a message depends on.
+fn memo_key(mapping: &Mapping<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let mut grammar_tools: Vec<_> = mapping.grammar_tools.iter().collect();
+    grammar_tools.sort_unstable();
+    grammar_tools.hash(&mut hasher);
+    format!("{:?} {} {}", mapping.compat, mapping.reasoning, mapping.images).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The body with its messages.
+fn text(body: &JsonObject, messages: &[Piece]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(4096);
+    for (at, (key, value)) in body.iter().enumerate() {
+        out.push(if at == 0 { b'{' } else { b',' });
+        json::write_string(&mut out, key);
+        out.push(b':');
+        if key != "messages" {
+            json::write_value(&mut out, value);
+            continue;
+        }
+        out.push(b'[');
+        for (at, message) in messages.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            message.write(&mut out);
+        }
+        out.push(b']');
+    }
+    out.push(b'}');
+    out
 }
 
 /// The tools that are declared where they were added, by the number of their system message.
@@ -131,7 +171,7 @@ fn tool(tool: Declared<'_>) -> Value {
     }
 }
 
-fn has_calls(messages: &[Message]) -> bool {
+fn has_calls(messages: &[Sent<'_>]) -> bool {
     messages.iter().any(|message| message.role() == Role::ToolResult || message.tool_calls().next().is_some())
 }
 
@@ -145,7 +185,8 @@ fn mark(retention: CacheRetention, long: bool) -> Option<Value> {
 }
 
 /// On the system message, the last tool and the last text of the conversation.
-fn put_marks(messages: &mut [Value], tools: &mut [Value], mark: &Value) {
+fn put_marks(messages: &mut [Piece], tools: &mut [Value], mark: &Value) {
+    let mut messages: Vec<&mut Value> = messages.iter_mut().filter_map(Piece::value_mut).collect();
     let role = |message: &Value, roles: &[&str]| {
         message.get("role").and_then(Value::as_str).is_some_and(|role| roles.contains(&role))
     };

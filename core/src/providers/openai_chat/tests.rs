@@ -31,7 +31,11 @@ fn request(model: Model, messages: Value) -> Request {
 fn body_of(request: &Request) -> Value {
     let compat = ChatCompat::of(&request.model);
     let transcript = transcript(request, None, compat.system_in_place);
-    Value::Object(request::body(request, &compat, &transcript).unwrap())
+    let first: Value = serde_json::from_slice(&request::body(request, &compat, &transcript).unwrap()).unwrap();
+    // What was worked out for the first request serves the second one.
+    let again: Value = serde_json::from_slice(&request::body(request, &compat, &transcript).unwrap()).unwrap();
+    assert_eq!(first, again);
+    first
 }
 
 fn user() -> Value {

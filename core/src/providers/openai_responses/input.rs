@@ -13,7 +13,7 @@ use crate::message::{Block, JsonObject, Message, Role, ToolCallBlock};
 use crate::providers::call_id;
 use crate::providers::openai_shared::{self as shared, host_matches, result_text};
 use crate::providers::transcript::{
-    Transcript, UniqueIds, changes_text, images, is_blank, joined_texts, target, transcript,
+    Sent, Transcript, UniqueIds, changes_text, images, is_blank, joined_texts, target, transcript,
 };
 use crate::providers::{Model, Request};
 
@@ -50,7 +50,7 @@ impl<'a> Input<'a> {
     /// Errors: a tool cannot be declared.
     pub(super) fn items(
         mut self,
-        transcript: &Transcript,
+        transcript: &Transcript<'_>,
         request: &Request,
         changes: &Changes<'_>,
     ) -> Result<Vec<Value>, String> {
@@ -59,7 +59,7 @@ impl<'a> Input<'a> {
         out.extend(tools.first());
         out.extend(self.system(&transcript.system));
         let mut system_number = usize::from(request.messages.first().is_some_and(|it| it.role() == Role::System));
-        let texts = transcript.messages.iter().flat_map(Message::blocks);
+        let texts = transcript.messages.iter().flat_map(|message| message.blocks());
         self.stored.extend(texts.filter_map(|block| match block {
             Block::Text(text) => TextSignature::read(text.signature?).id,
             _ => None,
@@ -245,7 +245,7 @@ impl<'a> Input<'a> {
 pub(super) const UNPAIRED: &str = "\u{0}unpaired";
 
 /// The conversation in a form this model may be sent, with foreign ids translated (P404).
-pub(super) fn prepare(request: &Request, system_in_place: bool) -> Transcript {
+pub(super) fn prepare(request: &Request, system_in_place: bool) -> Transcript<'_> {
     let (model, target) = (&request.model, target(&request.model));
     let unique = UniqueIds::new(request, MAX_ID);
     let normalize = |id: &str, from: &Message| {
@@ -265,7 +265,7 @@ pub(super) fn prepare(request: &Request, system_in_place: bool) -> Transcript {
 }
 
 /// Marks responses of which reasoning was left out, since what followed from it must not be sent with its ids.
-fn mark_unpaired(request: &Request, messages: &mut [Message]) {
+fn mark_unpaired(request: &Request, messages: &mut [Sent<'_>]) {
     let thoughts = |message: &Message| message.blocks().filter(|block| matches!(block, Block::Thinking(_))).count();
     let mut originals = request.messages.iter().filter(|message| message.role() == Role::Assistant);
     for message in messages.iter_mut().filter(|message| message.role() == Role::Assistant) {
@@ -275,7 +275,7 @@ fn mark_unpaired(request: &Request, messages: &mut [Message]) {
         };
         let Some(original) = originals.find(same) else { return };
         if thoughts(original) > thoughts(message) {
-            message.set(UNPAIRED, true);
+            message.to_mut().set(UNPAIRED, true);
         }
     }
 }

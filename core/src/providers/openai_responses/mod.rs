@@ -41,7 +41,7 @@ impl Protocol for OpenAiResponses {
         let compat = ResponsesCompat::of(&request.model, key);
         let transcript = input::prepare(request, compat.system_in_place);
         let body = request::body(request, &compat, &transcript)?;
-        let mut out = Outgoing::new(format!("{}/responses", call.base_url()), crate::json::to_vec(&body));
+        let mut out = Outgoing::new(format!("{}/responses", call.base_url()), &body);
         out.header("accept", "application/json");
         call.bearer(&mut out);
         let session = &request.session_id;

@@ -21,7 +21,11 @@ const EFFORT_AT_THE_HEAD: &str = "medium";
 /// The body for a request whose conversation is `transcript`.
 ///
 /// Errors: why there can be no such request.
-pub(super) fn body(request: &Request, compat: &ResponsesCompat, transcript: &Transcript) -> Result<JsonObject, String> {
+pub(super) fn body(
+    request: &Request,
+    compat: &ResponsesCompat,
+    transcript: &Transcript<'_>,
+) -> Result<JsonObject, String> {
     let (model, options) = (&*request.model, &request.options);
     let level = model.asked_level(&request.thinking_level);
     let support = ToolSupport { strict: compat.strict, grammar: compat.grammar_tools };
