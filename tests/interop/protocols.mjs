@@ -5,8 +5,7 @@
 //
 // Left out of what is generated, because we differ on purpose or pi is at odds with itself: results that are missing or in
 // another order than their calls, images in results that are errors, calls with an id twice, images of several results for
-// Gemini before its third generation, stops that contradict calls, usage and unfinished calls of failed responses, texts that
-// say nothing, refusals in Gemini's form.
+// Gemini before its third generation, unfinished calls, texts that say nothing, refusals in Gemini's form.
 import { mkdirSync, writeFileSync } from "node:fs";
 
 const [seed, count, folder, only] = process.argv.slice(2);
@@ -280,7 +279,7 @@ const answers = {
 			{ prompt_tokens: 10, completion_tokens: 1, cost: 0.5, is_byok: false },
 			{ prompt_tokens: 10, completion_tokens: 1, cost: 0.5, is_byok: true, cost_details: { upstream_inference_cost: 0.25 } },
 		]);
-		const finish_reason = calls ? one(["tool_calls", "function_call"]) : one(["stop", "length", "end", "content_filter", "network_error", "odd"]);
+		const finish_reason = calls ? one(["tool_calls", "function_call", "stop"]) : one(["stop", "length", "end", "content_filter", "network_error", "odd"]);
 		if (maybe(0.9)) tell({}, { finish_reason, ...some(0.1, "usage", () => usage) });
 		if (maybe(0.7)) out.push({ data: { id: "cc_1", model: "demo-1", choices: [], usage } });
 		if (maybe(0.9)) out.push({ data: "[DONE]" });
@@ -331,7 +330,7 @@ const answers = {
 		one([
 			() => end("completed", { usage }), () => end("completed", { usage }), () => end("completed", { usage }),
 			() => end("incomplete", { usage, incomplete_details: { reason: one(["max_output_tokens", "content_filter"]) } }),
-			() => end("failed", { error: maybe(0.7) ? { code: "server_error", message: "boom" } : null }), () => {},
+			() => end("failed", { ...some(0.5, "usage", () => usage), error: maybe(0.7) ? { code: "server_error", message: "boom" } : null }), () => {},
 		])();
 		return out;
 	},
