@@ -11,12 +11,11 @@ import argparse
 import json
 import os
 import re
-import shutil
 import statistics
 import sys
 
 import cases
-from run import ENV, load_adapters, make_dirs, run_one
+from run import load_adapters, make_dirs, run_one
 from tree import generate, mb, ms, peak_of, percent, say, set_up, time_of
 
 # What a case shows besides its time: key of the report -> (column text, most of ours in the key's unit)
@@ -141,7 +140,6 @@ def main():
                 break
         print(line, flush=True)
         problems += [f"{c['id']}: {x}" for x in wrong or missed]
-    shutil.rmtree(ENV["PB_TMP"], ignore_errors=True)
     print("\n" + "\n".join(f"- {p}" for p in problems) if problems else "\nFacts agree, every target is met.")
     sys.exit(1 if problems else 0)
 

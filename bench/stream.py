@@ -11,12 +11,11 @@ or a target is missed. Reading answers from memory is measured without pi: what 
 import argparse
 import os
 import re
-import shutil
 import statistics
 import sys
 
 import cases
-from run import ENV, load_adapters, make_dirs, run_one, start_server
+from run import load_adapters, make_dirs, run_one, start_server
 from tree import generate, mb, peak_of, percent, say, set_up
 
 # id -> (what is shown, most of ours as a part of pi's)
@@ -106,7 +105,6 @@ def main():
             problems += [f"{c['id']}: {m}" for m in missed]
     finally:
         server.kill()
-        shutil.rmtree(ENV["PB_TMP"], ignore_errors=True)
     print("\n" + "\n".join(f"- {p}" for p in problems) if problems else "\nFacts agree, every target is met.")
     sys.exit(1 if problems else 0)
 

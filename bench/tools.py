@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 import cases
-from run import ENV, HERE, PEER, ROOT, load_adapters, make_dirs, run_cmd, run_one
+from run import HERE, PEER, ROOT, load_adapters, make_dirs, run_cmd, run_one
 from tree import DATA, mb, ms, peak_of, percent, say, set_up, time_of
 
 # id -> (most time as a part of pi's, most memory as a part of pi's, most time as a multiple of the bare program)
@@ -164,7 +164,6 @@ def main():
         line, missed = row(c, results)
         print(line if not wrong else line.rsplit("|", 2)[0] + "| **wrong** |", flush=True)
         problems += [f"{c['id']}: {x}" for x in wrong or missed]
-    shutil.rmtree(ENV["PB_TMP"], ignore_errors=True)
     print("\n" + "\n".join(f"- {p}" for p in problems) if problems else "\nFacts agree, every target is met.")
     sys.exit(1 if problems else 0)
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 import cases
-from run import ENV, HERE, PEER, ROOT, load_adapters, make_dirs, run_one
+from run import HERE, PEER, ROOT, load_adapters, make_dirs, run_one
 
 DATA = f"{HERE}/data"
 
@@ -206,7 +206,6 @@ def main():
     if not o.no_growth and (not o.only or re.search(o.only, "growth")):
         say("measure: growth")
         growth(adapters, sizes, 1 if o.quick else 3)
-    shutil.rmtree(ENV["PB_TMP"], ignore_errors=True)
     if problems:
         print("\n" + "\n".join(f"- {p}" for p in problems))
     else:
