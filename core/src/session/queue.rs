@@ -153,7 +153,8 @@ impl Queue {
 
     fn wake_with(&self, mut state: MutexGuard<'_, State>) {
         let readers = std::mem::take(&mut state.readers);
-        if let Some(fd) = &state.fd {
+        // What this is about may have been read meanwhile; a descriptor with nothing behind it would make its loop spin.
+        if let Some(fd) = state.fd.as_ref().filter(|_| !state.items.is_empty() || state.over()) {
             fd.set();
         }
         let blocked = state.blocked > 0;
