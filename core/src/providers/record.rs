@@ -97,6 +97,14 @@ impl WireRecorder {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A line of an exchange that has not ended: [`finish`](WireRecorder::finish) may have said so before the exchange does.
+    fn put_of_open(&self, exchange: u64, kind: &str, fields: Value) {
+        let open = self.open();
+        if open.contains(&exchange) {
+            self.put(exchange, kind, fields);
+        }
+    }
+
     fn put(&self, exchange: u64, kind: &str, fields: Value) {
         let mut object = Map::new();
         object.insert("time".to_owned(), now_ms().into());
@@ -161,11 +169,11 @@ impl WireObserver for WireRecorder {
     }
 
     fn response(&self, exchange: u64, status: u16, received: &[(String, String)]) {
-        self.put(exchange, "response", json!({"status": status, "headers": headers(received)}));
+        self.put_of_open(exchange, "response", json!({"status": status, "headers": headers(received)}));
     }
 
     fn bytes(&self, exchange: u64, received: &[u8]) {
-        self.put(exchange, "bytes", bytes("data", received));
+        self.put_of_open(exchange, "bytes", bytes("data", received));
     }
 
     fn end(&self, exchange: u64) {
