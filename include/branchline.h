@@ -389,6 +389,9 @@ typedef struct {
   branchline_when_running when_running;
   /// Not 0: the text is sent as it is, also when it begins with the "/name" of a skill or prompt template.
   uint32_t literal;
+  /// A system prompt for this run alone, in the place of the session's; one text, stored nowhere. Only for a prompt that
+  /// begins a run, else INVALID_ARGUMENT. NULL is none.
+  const char *forced_prompt;
 } branchline_prompt_options;
 
 /// Details of a subscription. Start from `BRANCHLINE_EVENTS_OPTIONS_INIT`.
@@ -776,9 +779,10 @@ branchline_status branchline_session_leaf(const branchline_session *session, cha
 branchline_status branchline_session_name(const branchline_session *session, char **out_name, branchline_error **error);
 
 /// What the session is doing, as JSON: `{"id","path","cwd","name","phase","running","sibling","leaf","model",
-/// "thinkingLevel","tools","steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running",
-/// "retrying" (a run that waits before it makes a failed request again), "compacting" (also in the middle of a run) or
-/// "closed"; `running` says whether a run is active.
+/// "modelNotice"?,"thinkingLevel","tools","steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle",
+/// "running", "retrying" (a run that waits before it makes a failed request again), "compacting" (also in the middle of a
+/// run) or "closed"; `running` says whether a run is active; `modelNotice` says why the model is another one than the
+/// file's, if it is.
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.
@@ -2282,7 +2286,7 @@ branchline_status branchline_test_panic(branchline_error **error);
 #define BRANCHLINE_SESSION_OPTIONS_INIT \
   { sizeof(branchline_session_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, 0, \
     NULL, 0, NULL }
-#define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0 }
+#define BRANCHLINE_PROMPT_OPTIONS_INIT { sizeof(branchline_prompt_options), NULL, 0, 0, NULL }
 #define BRANCHLINE_EVENTS_OPTIONS_INIT { sizeof(branchline_events_options), 0 }
 #define BRANCHLINE_NAVIGATE_OPTIONS_INIT { sizeof(branchline_navigate_options), NULL, NULL, 0, 0 }
 #define BRANCHLINE_LIST_OPTIONS_INIT { sizeof(branchline_list_options), NULL, NULL, 0, 0 }

@@ -210,12 +210,14 @@ public:
   std::string diagnostics() const { return ask(branchline_session_diagnostics); }
 
   /// Sends a prompt and returns once it is accepted. Unless it is `literal`, a skill or template it calls is put in.
+  /// `forced_prompt`, unless NULL, is the system prompt of this run alone.
   void prompt(const std::string &text, branchline_when_running when_running = BRANCHLINE_WHEN_RUNNING_REFUSE,
-              bool literal = false) {
+              bool literal = false, const char *forced_prompt = nullptr) {
     detail::Call call;
     branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
     options.when_running = when_running;
     options.literal = literal;
+    options.forced_prompt = forced_prompt;
     call.check(branchline_session_prompt_n(get(), text.data(), text.size(), &options, call.out()));
   }
   /// Sends a prompt and waits until the session is idle and its listeners have seen everything.

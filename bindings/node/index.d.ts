@@ -722,6 +722,11 @@ export interface PromptOptions {
   whenRunning?: 'refuse' | 'steer' | 'followUp'
   /** `false`: `/skill:name` and `/name` at the start of the text stay as they are. */
   expand?: boolean
+  /**
+   * A system prompt for this run alone, in the place of the session's; one text, stored nowhere. Only for a prompt that
+   * begins a run (else `invalid_argument`).
+   */
+  forcedPrompt?: string
   /** Events held for the reader before the session waits for it; 1024 by default. */
   capacity?: number
 }

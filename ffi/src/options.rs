@@ -141,6 +141,9 @@ pub struct branchline_prompt_options {
     pub when_running: branchline_when_running,
     /// Not 0: the text is sent as it is, also when it begins with the "/name" of a skill or prompt template.
     pub literal: u32,
+    /// A system prompt for this run alone, in the place of the session's; one text, stored nowhere. Only for a prompt that
+    /// begins a run, else INVALID_ARGUMENT. NULL is none.
+    pub forced_prompt: *const c_char,
 }
 
 /// Details of a subscription. Start from `BRANCHLINE_EVENTS_OPTIONS_INIT`.
@@ -285,6 +288,7 @@ pub(crate) unsafe fn prompt(options: *const branchline_prompt_options) -> Result
     unsafe {
         let Some(options) = input::read(options)? else { return Ok(out) };
         out.expand = options.literal == 0;
+        out.forced_prompt = owned(options.forced_prompt, "forced_prompt")?;
         if let Some(images) = input::optional_text(options.images_json, "images_json")? {
             let serde_json::Value::Array(images) = input::json(images, "images_json")? else {
                 return Err(invalid("images_json is no list"));

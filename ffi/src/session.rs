@@ -265,9 +265,10 @@ pub unsafe extern "C" fn branchline_session_name(
 }
 
 /// What the session is doing, as JSON: `{"id","path","cwd","name","phase","running","sibling","leaf","model",
-/// "thinkingLevel","tools","steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle", "running",
-/// "retrying" (a run that waits before it makes a failed request again), "compacting" (also in the middle of a run) or
-/// "closed"; `running` says whether a run is active.
+/// "modelNotice"?,"thinkingLevel","tools","steering","followUp","pendingBash","contextMessages"}`; `phase` is "idle",
+/// "running", "retrying" (a run that waits before it makes a failed request again), "compacting" (also in the middle of a
+/// run) or "closed"; `running` says whether a run is active; `modelNotice` says why the model is another one than the
+/// file's, if it is.
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.
 /// Threads: any, also from inside callbacks.

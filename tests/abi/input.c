@@ -107,10 +107,11 @@ static void layouts(void)
   AT(branchline_call_callbacks, on_progress, 16);
   AT(branchline_call_callbacks, on_done, 24);
   AT(branchline_call_callbacks, destroy, 32);
-  CHECK(sizeof(branchline_prompt_options) == 24);
+  CHECK(sizeof(branchline_prompt_options) == 32);
   AT(branchline_prompt_options, images_json, 8);
   AT(branchline_prompt_options, when_running, 16);
   AT(branchline_prompt_options, literal, 20);
+  AT(branchline_prompt_options, forced_prompt, 24);
   CHECK(sizeof(branchline_events_options) == 16);
   AT(branchline_events_options, capacity, 8);
   CHECK(sizeof(branchline_navigate_options) == 32);
@@ -152,6 +153,9 @@ static void texts(branchline_session *session)
   options.images_json = "{}";
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_prompt(session, "x", &options, &error));
   options.images_json = NULL;
+  options.forced_prompt = "a\xc3(";
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_prompt(session, "x", &options, &error));
+  options.forced_prompt = NULL;
   options.when_running = 9;
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_prompt(session, "x", &options, &error));
 

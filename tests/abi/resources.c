@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
+#include <stddef.h>
 #include <sys/stat.h>
 
 /* Writes `text` to a file below `directory`. */
@@ -16,15 +17,14 @@ static void put(const char *directory, const char *name, const char *text)
 }
 
 /* What the host's model is asked: everything but the last question is answered and forgotten. */
-static char *asked(branchline_requests *requests, branchline_session *session, const char *text, int literal)
+static char *asked_with(branchline_requests *requests, branchline_session *session, const char *text,
+                        const branchline_prompt_options *options)
 {
   branchline_error *error = NULL;
   branchline_request *request = NULL;
-  branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
   const char *arguments;
   char *copy;
-  options.literal = (uint32_t)literal;
-  CHECK_OK(branchline_session_prompt(session, text, &options, &error));
+  CHECK_OK(branchline_session_prompt(session, text, options, &error));
   CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
   arguments = branchline_request_arguments(request);
   copy = malloc(strlen(arguments) + 1);
@@ -33,6 +33,30 @@ static char *asked(branchline_requests *requests, branchline_session *session, c
   branchline_request_free(request);
   CHECK_OK(branchline_session_wait_idle(session, LONG, &error));
   return copy;
+}
+
+static char *asked(branchline_requests *requests, branchline_session *session, const char *text, int literal)
+{
+  branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
+  options.literal = (uint32_t)literal;
+  return asked_with(requests, session, text, &options);
+}
+
+/* S305, P777: a forced prompt is the whole system prompt of its run; the next run has the session's own again. */
+static void forced_prompt(branchline_requests *requests, branchline_session *session)
+{
+  branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
+  char *json;
+
+  options.forced_prompt = "Speak like a pirate.";
+  json = asked_with(requests, session, "Well?", &options);
+  CHECK(strstr(json, "Speak like a pirate.") && !strstr(json, "Rules of the house."));
+  free(json);
+  /* A host that was built before the field was there has none, whatever lies behind its struct. */
+  options.struct_size = offsetof(branchline_prompt_options, forced_prompt);
+  json = asked_with(requests, session, "And now?", &options);
+  CHECK(!strstr(json, "Speak like a pirate.") && strstr(json, "Rules of the house."));
+  free(json);
 }
 
 void test_resources(void)
@@ -75,6 +99,7 @@ void test_resources(void)
   json = asked(requests, session, "/skill:brewing now", 0);
   CHECK(strstr(json, "Boil water.") != NULL);
   free(json);
+  forced_prompt(requests, session);
 
   /* What changed is told; nothing is read before the host says so. */
   put(directory, "AGENTS.md", "Spaces, never tabs.");

@@ -109,6 +109,7 @@ pub(crate) struct Prompt {
     #[serde(default)]
     when_running: Running,
     expand: Option<bool>,
+    forced_prompt: Option<String>,
     capacity: Option<usize>,
 }
 
@@ -129,7 +130,8 @@ impl From<Prompt> for PromptOptions {
             Running::FollowUp => WhenRunning::FollowUp,
         };
         let options = PromptOptions::default().images(given.images).when_running(when);
-        let options = options.expand(given.expand.unwrap_or(true));
+        let mut options = options.expand(given.expand.unwrap_or(true));
+        options.forced_prompt = given.forced_prompt;
         match given.capacity {
             Some(capacity) => options.capacity(capacity),
             None => options,

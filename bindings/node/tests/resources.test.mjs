@@ -65,6 +65,17 @@ test('context files, skills and templates', async (t) => {
   assert.match(asked(), /"\/fix parser\.js"/)
 })
 
+test('a prompt forced for one run', async (t) => {
+  // S305, P777: it is the whole system prompt of its run; the next run has the session's own again.
+  const { s, prompt } = await told(t, project(t), { contextFiles: true })
+  await s.run('Hi', { forcedPrompt: 'Speak like a pirate.' })
+  assert.equal(prompt(), 'Speak like a pirate.')
+  await s.run('Again')
+  assert.match(prompt(), /Use tabs/)
+  assert.doesNotMatch(prompt(), /pirate/)
+  await assert.rejects(s.run('x', { forcedPrompt: 1 }), { code: 'invalid_argument' })
+})
+
 test('resources are read again, and chosen anew', async (t) => {
   const dir = project(t)
   const { s, prompt } = await told(t, dir, { contextFiles: true })

@@ -123,22 +123,24 @@ impl Session {
 
     /// Sends a prompt; the result is a `Run`, given when the prompt is accepted.
     fn prompt(
-        &self,
-        py: Python<'_>,
+        this: PyRef<'_, Self>,
         text: String,
         images_json: &str,
         when_running: &str,
         expand: bool,
+        forced_prompt: Option<String>,
         capacity: usize,
     ) -> PyResult<Pending> {
+        let py = this.py();
         let images = match json_value(py, images_json)? {
             Value::Array(images) => images,
             _ => return Err(error::invalid(py, "images is a list of image blocks")),
         };
         let when_running = context::when_running(py, when_running)?;
-        let options =
+        let mut options =
             PromptOptions::default().images(images).when_running(when_running).expand(expand).capacity(capacity);
-        let session = self.own(py)?;
+        options.forced_prompt = forced_prompt;
+        let session = this.own(py)?;
         Ok(Pending::new(async move { session.prompt(text, options).await }, |py, run| {
             Ok(Bound::new(py, Run::new(run))?.into_any())
         }))

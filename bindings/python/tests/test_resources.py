@@ -102,6 +102,19 @@ def test_skills_and_templates_in_prompts(engine, project, asked):
     assert asked[-1].last_text == "/fix lexer.py"
 
 
+def test_a_prompt_forced_for_one_run(engine, project, asked):
+    """S305, P777: it is the whole system prompt of its run; the next run has the session's own again."""
+    session = engine.create_session(project, model="ide/m", resources=KNOWN, in_memory=True)
+    session.run("x", forced_prompt="Speak like a pirate.")
+    assert asked[-1].system_prompt == "Speak like a pirate."
+    session.prompt("x", forced_prompt="Be a bird.").result()
+    assert asked[-1].system_prompt == "Be a bird."
+    session.run("y")
+    assert "Always write tests first." in asked[-1].system_prompt and "bird" not in asked[-1].system_prompt
+    asyncio.run(session.aio.run("z", forced_prompt="Sing."))
+    assert asked[-1].system_prompt == "Sing."
+
+
 def test_reading_again_and_choosing_anew(engine, project, asked):
     session = engine.create_session(project, model="ide/m", resources={"context_files": True}, in_memory=True)
     session.run("x")

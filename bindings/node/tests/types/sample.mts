@@ -122,7 +122,7 @@ const informed = await configured.createSession({
   tools: [...replay.tools, 'read'],
   resources: { contextFiles: true, skills: ['skills'], discover: 'user', sections: [{ name: 'house', text: '' }] },
 })
-await informed.run('/fix', { expand: false })
+await informed.run('/fix', { expand: false, forcedPrompt: 'Be brief.' })
 const { skills, diagnostics } = informed.resources
 console.log(skills[0]?.description, diagnostics[0]?.fault, (await informed.reloadResources()).promptTemplates[0]?.argumentHint, replay.divergence?.at)
 // @ts-expect-error no such option

@@ -362,6 +362,7 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         images: Sequence[JsonObject] = (),
         when_running: str = "refuse",
         expand: bool = True,
+        forced_prompt: Optional[str] = None,
         capacity: int = 1024,
     ) -> Run:
         """Sends a prompt and returns its run once it is accepted, which takes no time to speak of.
@@ -369,9 +370,11 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         Iterate the run for its events (``for`` or ``async for``); ``run.result()`` or ``await run`` waits for the end.
         ``images``: blocks ``{"type": "image", "data": base64, "mimeType": …}``. ``when_running``: what happens when a
         run is active: ``"refuse"`` (``RunningError``), ``"steer"`` or ``"follow_up"``. ``expand``: a skill or template
-        that the text calls is put in its place. ``capacity``: events held before the session waits for the reader.
+        that the text calls is put in its place. ``forced_prompt``: a system prompt for this run alone, in the place of
+        the session's and stored nowhere; only for a prompt that begins a run. ``capacity``: events held before the
+        session waits for the reader.
         """
-        pending = self._native.prompt(text, json_text(list(images)), when_running, expand, capacity)
+        pending = self._native.prompt(text, json_text(list(images)), when_running, expand, forced_prompt, capacity)
         return Run(Call[native.Run](pending).accepted(), self._native)
 
     def subscribe(self, *, capacity: int = 1024) -> Events:

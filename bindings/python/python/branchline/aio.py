@@ -67,9 +67,16 @@ class Session(AwaitedOperations):
         """The same session, with calls that block."""
         return blocking.Session(self._native, self.editor_text)
 
-    async def run(self, text: str, *, images: Sequence[JsonObject] = (), expand: bool = True) -> RunResult:
+    async def run(
+        self,
+        text: str,
+        *,
+        images: Sequence[JsonObject] = (),
+        expand: bool = True,
+        forced_prompt: Optional[str] = None,
+    ) -> RunResult:
         """Sends a prompt and waits for the end of its run. Cancelling the task aborts the run."""
-        run = self.prompt(text, images=images, expand=expand)
+        run = self.prompt(text, images=images, expand=expand, forced_prompt=forced_prompt)
         events = [event async for event in run]
         return await run._afinish(events)
 

@@ -65,9 +65,16 @@ class Session(BlockingOperations):
 
         return aio.Session(self._native, self.editor_text)
 
-    def run(self, text: str, *, images: Sequence[JsonObject] = (), expand: bool = True) -> RunResult:
+    def run(
+        self,
+        text: str,
+        *,
+        images: Sequence[JsonObject] = (),
+        expand: bool = True,
+        forced_prompt: Optional[str] = None,
+    ) -> RunResult:
         """Sends a prompt and waits for the end of its run. Ctrl-C aborts the run. Keywords as of ``prompt``."""
-        run = self.prompt(text, images=images, expand=expand)
+        run = self.prompt(text, images=images, expand=expand, forced_prompt=forced_prompt)
         return run._finish(list(run))
 
     def steer(self, text: str) -> None:
