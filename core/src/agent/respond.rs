@@ -15,6 +15,8 @@ use crate::system::clock::now_ms;
 
 /// A run serves waiting commands at least every so many stream events, even when it never has to wait.
 const SERVE_EVERY: usize = 64;
+/// And wakes who reads at least every so many.
+const WAKE_EVERY: usize = 4 * SERVE_EVERY;
 
 /// What came of waiting for the stream.
 enum Step {
@@ -137,8 +139,10 @@ impl Actor {
                 StreamEvent::Failed(reason) => return Err(Broken::Request(reason)),
             }
             count += 1;
-            if count.is_multiple_of(SERVE_EVERY) {
+            if count.is_multiple_of(WAKE_EVERY) {
                 self.shared.hub.wake();
+            }
+            if count.is_multiple_of(SERVE_EVERY) {
                 self.serve();
             }
         }

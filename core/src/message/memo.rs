@@ -4,12 +4,11 @@
 //! made once for a model and live as long as the message; a long conversation costs a request little more than its bytes.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Message;
 
-/// A value that was made under a key: the last one only, so that what is kept has a bound. It is no part of the message:
-/// copies begin without, and a change of the message forgets it.
+/// A value that was made under a key: the last one only, so that what is kept has a bound.
 pub(crate) struct Memo<T>(Mutex<Option<(u64, T)>>);
 
 impl<T: Clone> Memo<T> {
@@ -34,18 +33,6 @@ impl<T> Default for Memo<T> {
     }
 }
 
-impl<T> Clone for Memo<T> {
-    fn clone(&self) -> Memo<T> {
-        Memo::default()
-    }
-}
-
-impl<T> PartialEq for Memo<T> {
-    fn eq(&self, _: &Memo<T>) -> bool {
-        true
-    }
-}
-
 impl<T> fmt::Debug for Memo<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Memo")
@@ -62,10 +49,39 @@ pub(crate) struct Fitted {
 }
 
 /// The memos of a message.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Memos {
+#[derive(Debug, Default)]
+pub(crate) struct MessageMemos {
     /// How it fits a model.
     pub(crate) fitted: Memo<Fitted>,
     /// Its JSON text in the form of a protocol; empty if it is left out.
     pub(crate) wire: Memo<Arc<[u8]>>,
+}
+
+/// The place of memos in a message, empty until they are asked for. They are no part of the message: copies begin without, and
+/// a change forgets them.
+#[derive(Default)]
+pub(super) struct Memos(OnceLock<Box<MessageMemos>>);
+
+impl Memos {
+    pub(super) fn get(&self) -> &MessageMemos {
+        self.0.get_or_init(Box::default)
+    }
+}
+
+impl Clone for Memos {
+    fn clone(&self) -> Memos {
+        Memos::default()
+    }
+}
+
+impl PartialEq for Memos {
+    fn eq(&self, _: &Memos) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Memos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Memos")
+    }
 }

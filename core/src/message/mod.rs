@@ -13,7 +13,8 @@ pub use block::{Block, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock};
 pub use build::{AssistantStart, BashExecution, SystemMessage, ToolResultMessage};
 pub use usage::{Cost, Usage};
 
-pub(crate) use memo::{Fitted, Memos};
+use memo::Memos;
+pub(crate) use memo::{Fitted, MessageMemos};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -149,8 +150,8 @@ impl Message {
     }
 
     /// What was worked out from it for requests.
-    pub(crate) fn memos(&self) -> &Memos {
-        &self.memos
+    pub(crate) fn memos(&self) -> &MessageMemos {
+        self.memos.get()
     }
 
     /// The message held by `value`, if that is a JSON object.

@@ -69,9 +69,9 @@ impl Delta<'_> {
     }
 }
 
-/// The first element of a list; none of anything else.
+/// The first element of a list; none of anything else. Boxed, since what holds it is moved a few times.
 #[derive(Debug)]
-pub(super) struct First<T>(pub(super) Option<T>);
+pub(super) struct First<T>(pub(super) Option<Box<T>>);
 
 impl<T> Default for First<T> {
     fn default() -> First<T> {
@@ -94,7 +94,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<T>, A::Error> {
-                let first = seq.next_element()?;
+                let first = seq.next_element()?.map(Box::new);
                 while first.is_some() && seq.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(First(first))
             }

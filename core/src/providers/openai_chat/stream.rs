@@ -96,7 +96,7 @@ impl ChatStream {
                 self.served = model != out.model().id;
             }
         }
-        let choice = chunk.choices.0.as_ref();
+        let choice = chunk.choices.0.as_deref();
         self.usage(chunk.usage.or_else(|| choice.and_then(|choice| choice.usage)), out);
         match choice {
             Some(choice) => self.choice(choice, out),
