@@ -74,8 +74,14 @@ impl Hub {
         let event = Event { sequence: state.sequence, session: self.session.clone(), sibling: self.sibling, kind };
         let settled = matches!(event.kind, EventKind::AgentSettled { .. });
         let mut room = true;
+        // The last one gets the event itself; usually there is one alone.
+        let mut copies = state.queues.len();
+        let mut event = Some(event);
         state.queues.retain(|subscriber| {
-            let pushed = subscriber.queue.push(&event, later);
+            copies -= 1;
+            let event = if copies == 0 { event.take() } else { event.clone() };
+            let Some(event) = event else { return true };
+            let pushed = subscriber.queue.push(event, later);
             room &= pushed != Pushed::Full;
             pushed != Pushed::Gone && !(settled && subscriber.shared)
         });

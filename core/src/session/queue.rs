@@ -118,15 +118,15 @@ impl Queue {
 
     /// Adds an event and says whether the session may go on. With `later` nobody is woken before the next
     /// [`wake`](Queue::wake), or the next event without.
-    pub(crate) fn push(&self, event: &Event, later: bool) -> Pushed {
+    pub(crate) fn push(&self, event: Event, later: bool) -> Pushed {
         let mut state = self.lock();
         if state.detached || state.ended {
             return Pushed::Gone;
         }
-        if !state.merge(event) {
-            state.items.push_back(Item { event: event.clone(), more: String::new() });
-        }
         let settled = matches!(event.kind, EventKind::AgentSettled { .. });
+        if !state.merge(&event) {
+            state.items.push_back(Item { event, more: String::new() });
+        }
         state.ended = state.one_run && settled;
         let pushed = match (state.ended, state.has_room()) {
             (true, _) => Pushed::Gone,

@@ -1,7 +1,5 @@
 //! Appending: the only way a tree changes (S13, S42–S45, S72–S78).
 
-use std::time::{Duration, Instant};
-
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 
@@ -17,9 +15,6 @@ use super::tree::{State, Tree};
 
 /// The room of the last line is kept for the next one, unless it was an unusually long line.
 const KEPT_ROOM: usize = 256 << 10;
-/// How long a look at the file holds for further appends. Shorter than any call that could change it: nobody can delete or
-/// replace the file after one append and be done before the next. What others append meanwhile is found by where ours ends.
-const LOOK_AGAIN: Duration = Duration::from_micros(5);
 
 impl Tree {
     /// Appends one entry below `parent` and returns its id.
@@ -27,10 +22,7 @@ impl Tree {
         let mut state = self.write();
         let state = &mut *state;
         state.log.check_writable()?;
-        if state.looked.is_none_or(|at| at.elapsed() > LOOK_AGAIN) {
-            state.catch_up(Tail::Take)?;
-            state.looked = Some(Instant::now());
-        }
+        state.catch_up(Tail::Take)?;
         let parent_node = match parent {
             None => ROOT,
             Some(id) => state.index.find_from_end(id).ok_or_else(|| not_found(id))?,

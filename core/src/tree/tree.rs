@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
 
 use crate::error::Result;
 
@@ -80,13 +79,11 @@ pub(crate) struct State {
     /// Room for the next line to append.
     pub(crate) line: Vec<u8>,
     pub(crate) stamp: Stamp,
-    /// When an append last looked at what others did to the file.
-    pub(crate) looked: Option<Instant>,
 }
 
 impl State {
     pub(crate) fn new(index: Index, log: Log, header: Header) -> State {
-        State { index, log, header, line: Vec::new(), stamp: Stamp::default(), looked: None }
+        State { index, log, header, line: Vec::new(), stamp: Stamp::default() }
     }
 }
 

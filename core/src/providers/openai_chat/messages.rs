@@ -31,6 +31,14 @@ impl Piece {
         }
     }
 
+    /// The bytes of its text, as far as they are known.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Piece::Value(_) => 0,
+            Piece::Text(text) => text.len(),
+        }
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Piece::Value(value) => crate::json::write_value(out, value),

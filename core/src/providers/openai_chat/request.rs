@@ -122,7 +122,7 @@ fn memo_key(mapping: &Mapping<'_>) -> u64 {
 
 /// The body with its messages.
 fn text(body: &JsonObject, messages: &[Piece]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(4096);
+    let mut out = Vec::with_capacity(4096 + messages.iter().map(|message| message.len() + 1).sum::<usize>());
     for (at, (key, value)) in body.iter().enumerate() {
         out.push(if at == 0 { b'{' } else { b',' });
         json::write_string(&mut out, key);
