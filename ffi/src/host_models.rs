@@ -80,6 +80,18 @@ pub unsafe extern "C" fn branchline_requests_host_provider(
     })
 }
 
+/// An engine, and the queue that `callbacks` serve on a thread of it; none for NULL.
+pub(crate) unsafe fn asker(
+    engine: *mut branchline_engine,
+    callbacks: *const branchline_tool_callbacks,
+) -> Result<(Arc<EngineObject>, Option<Asker>), Failure> {
+    // SAFETY: as this function's.
+    let table = unsafe { tool::table(callbacks) }?;
+    let engine = handle::get::<EngineObject>(engine)?;
+    let asker = table.map(|table| tool::serve(&engine, table)).transpose()?;
+    Ok((engine, asker))
+}
+
 /// Asks the host for keys from the next request to a service on, after those of branchline_engine_set_key and before all
 /// others; with NULL it is not asked any more. `on_call` gets each question as a request of type BRANCHLINE_REQUEST_KEY: its
 /// name is the provider's, its arguments are `{"provider","model","baseUrl"}`. Answer with branchline_request_complete and the
@@ -98,15 +110,8 @@ pub unsafe extern "C" fn branchline_engine_set_key_source(
     error: *mut *mut branchline_error,
 ) -> branchline_status {
     export!(error, {
-        let table = tool::table(callbacks)?;
-        let engine = handle::get::<EngineObject>(engine)?;
-        match table {
-            None => engine.core.set_key_source(None),
-            Some(table) => {
-                let source = HostKeys::new(tool::serve(&engine, table)?, 0);
-                engine.core.set_key_source(Some(Arc::new(source)));
-            }
-        }
+        let (engine, asker) = asker(engine, callbacks)?;
+        engine.core.set_key_source(asker.map(|asker| Arc::new(HostKeys::new(asker, 0)) as _));
         Ok(())
     })
 }

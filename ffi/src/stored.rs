@@ -12,10 +12,11 @@ use crate::boundary::{export, gives_json};
 use crate::engine::{EngineObject, branchline_engine};
 use crate::error::{Failure, branchline_error};
 use crate::handle;
+use crate::host_models::asker;
 use crate::input::{self, invalid};
 use crate::requests::{RequestsObject, branchline_requests};
 use crate::status::branchline_status;
-use crate::tool::{self, branchline_tool_callbacks};
+use crate::tool::branchline_tool_callbacks;
 
 /// # Safety
 /// `key` and `options_json` are NULL or strings.
@@ -142,15 +143,8 @@ pub unsafe extern "C" fn branchline_engine_set_login_source(
     error: *mut *mut branchline_error,
 ) -> branchline_status {
     export!(error, {
-        let table = tool::table(callbacks)?;
-        let engine = handle::get::<EngineObject>(engine)?;
-        match table {
-            None => engine.core.set_login_source(None),
-            Some(table) => {
-                let source = HostLogins::new(tool::serve(&engine, table)?, 0);
-                engine.core.set_login_source(Some(Arc::new(source)));
-            }
-        }
+        let (engine, asker) = asker(engine, callbacks)?;
+        engine.core.set_login_source(asker.map(|asker| Arc::new(HostLogins::new(asker, 0)) as _));
         Ok(())
     })
 }

@@ -92,8 +92,8 @@ mod tests {
         assert_eq!(serde_json::from_value::<BudgetLimits>(given).unwrap(), limits);
         let written = serde_json::to_value(limits).unwrap();
         assert_eq!(serde_json::from_value::<BudgetLimits>(written).unwrap(), limits);
-        for bad in [json!({"cost": -1}), json!({"request": 1}), json!({"turns": 1.5}), json!(1)] {
-            assert!(serde_json::from_value::<BudgetLimits>(bad.clone()).is_err(), "{bad}");
+        for bad in [json!({"cost": -1}), json!({"request": 1}), json!({"turns": 1.5}), json!(1), json!([])] {
+            assert!(crate::json::form::<BudgetLimits>(bad.clone()).is_err(), "{bad}");
         }
     }
 }

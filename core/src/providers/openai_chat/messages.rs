@@ -9,6 +9,7 @@ use super::compat::ChatCompat;
 use super::details;
 use crate::message::{Block, JsonObject, Message, Role};
 use crate::providers::openai_shared::{self as shared, result_text};
+use crate::providers::repair::has_images;
 use crate::providers::transcript::{Transcript, changes_text, images, is_blank};
 
 /// In front of images that tools returned (P307).
@@ -122,7 +123,8 @@ impl Mapping<'_> {
 
     /// One message, if `map` has a form for it.
     fn piece(&self, message: &Message, map: impl FnOnce(&Message) -> Option<Value>) -> Option<Piece> {
-        let Some(key) = self.memo else { return map(message).map(Piece::Value) };
+        // Images are not kept twice: they are most of a conversation that has any, and cheap to write.
+        let Some(key) = self.memo.filter(|_| !has_images(message)) else { return map(message).map(Piece::Value) };
         let text = message.memos().wire.get_or(key, || {
             let mut text = Vec::new();
             if let Some(value) = map(message) {

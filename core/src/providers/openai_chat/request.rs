@@ -127,7 +127,8 @@ fn text(body: &JsonObject, messages: &[Piece]) -> Vec<u8> {
         out.push(if at == 0 { b'{' } else { b',' });
         json::write_string(&mut out, key);
         out.push(b':');
-        if key != "messages" {
+        // Parameters of the host's may say what the messages are.
+        if key != "messages" || !value.is_null() {
             json::write_value(&mut out, value);
             continue;
         }

@@ -385,3 +385,31 @@ fn p101_refusals_are_told_with_status_and_error() {
     let routed = told(429, r#"{"error":{"message":"Provider returned error","metadata":{"raw":"say \"please\""}}}"#);
     assert!(routed.ends_with("\nsay \"please\""), "{routed}");
 }
+
+#[test]
+fn p314_parameters_of_the_model_win_over_the_conversation_too() {
+    let mut model = model(json!({}));
+    model.sampling_params.insert("messages".to_owned(), json!([{"role": "user", "content": "other"}]));
+    let body = body_of(&request(model, user()));
+    assert_eq!(body["messages"], json!([{"role": "user", "content": "other"}]));
+}
+
+#[test]
+fn what_is_kept_of_a_message_is_forgotten_when_it_changes() {
+    let first = request(model(json!({})), user());
+    assert_eq!(body_of(&first)["messages"][0]["content"], "q");
+    let mut message = Message::clone(&first.messages[0]);
+    message.set("content", "another");
+    let second = Request { messages: Arc::new(vec![Arc::new(message)]), ..first.clone() };
+    assert_eq!(body_of(&second)["messages"][0]["content"], "another");
+    // Another form of the same message is made anew.
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let seen = request(
+        Model { images: true, ..model(json!({})) },
+        json!([{"role": "user", "content": [image], "timestamp": 1}]),
+    );
+    assert_eq!(body_of(&seen)["messages"][0]["content"][0]["type"], "image_url");
+    let blind = Request { model: Arc::new(Model { images: false, ..model(json!({})) }), ..seen.clone() };
+    assert_eq!(body_of(&blind)["messages"][0]["content"][0]["type"], "text");
+    assert_eq!(body_of(&seen)["messages"][0]["content"][0]["type"], "image_url");
+}
