@@ -304,3 +304,34 @@ impl State {
         Some(event)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readable(fd: &WakeFd) -> bool {
+        // SAFETY: the descriptor lives as long as `fd`.
+        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd.raw()) };
+        let mut fds = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut fds, Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn an_event_for_later_is_told_by_the_next_wake_unless_it_was_read() {
+        let queue = Queue::new(8, false);
+        let fd = queue.fd().unwrap();
+        let event = Event { sequence: 1, session: "s".into(), sibling: 0, kind: EventKind::AgentStart };
+        queue.push(event.clone(), true);
+        assert!(!readable(&fd));
+        queue.wake();
+        assert!(readable(&fd));
+        assert!(queue.try_next().is_some() && !readable(&fd));
+        queue.push(event.clone(), true);
+        assert!(queue.try_next().is_some());
+        queue.wake();
+        assert!(!readable(&fd), "a loop that polls would spin");
+        queue.push(event, false);
+        assert!(readable(&fd));
+    }
+}
