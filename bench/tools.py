@@ -20,7 +20,7 @@ import sys
 
 import cases
 from run import HERE, PEER, ROOT, load_adapters, make_dirs, run_cmd, run_one
-from tree import DATA, mb, ms, peak_of, percent, say, set_up, time_of
+from tree import DATA, judge, limit_of, mb, ms, peak_of, percent, say, set_up, time_of
 
 # id -> (most time as a part of pi's, most memory as a part of pi's, most time as a multiple of the bare program)
 TARGETS = {
@@ -118,12 +118,15 @@ def row(case, results):
     part = lambda a, b: a / b if a and b else None  # noqa: E731
     bare = next(((label, time[label]) for label, kind, _ in case["limits"] if kind == "cmd"), None)
     judged = [
-        ("time of pi's", part(time["ours"], time["pi"]), of_pi),
         ("memory of pi's", part(peak["ours"], peak["pi"]), of_memory),
         (f"time of {bare[0]}'s" if bare else "", part(time["ours"], bare[1]) if bare else None, of_bare),
     ]
     wanted = [f"≤ {percent(limit)} {what}" for what, _, limit in judged if limit]
     missed = [f"{percent(r)} {what}, wanted ≤ {percent(limit)}" for what, r, limit in judged if limit and (r is None or r > limit)]
+    if of_pi:
+        asked, lacking = judge(time["ours"], time["pi"], of_pi, limit_of(case, time))
+        wanted.insert(0, f"{asked} time of pi's")
+        missed += [lacking] if lacking else []
     if case["id"] in GROWTH:
         limit = GROWTH[case["id"]]
         grown = max((r["hwm_kb"] - r["base_kb"] for r in results["ours"] if r.get("ok")), default=0) / 1024
@@ -132,7 +135,7 @@ def row(case, results):
             missed.append(f"grew by {grown:.1f} MB, wanted ≤ {limit}")
     verdict = "" if not wanted else "**no**" if missed else "yes"
     limits = "; ".join(f"{label} {ms(time[label])}" for label, _, _ in case["limits"])
-    cells = [case["id"], case["size"], ms(time["pi"]), mb(peak["pi"]), ms(time["ours"]), mb(peak["ours"]), limits, percent(judged[0][1]), percent(judged[2][1]), ", ".join(wanted), verdict]
+    cells = [case["id"], case["size"], ms(time["pi"]), mb(peak["pi"]), ms(time["ours"]), mb(peak["ours"]), limits, percent(part(time["ours"], time["pi"])), percent(judged[1][1]), ", ".join(wanted), verdict]
     return "| " + " | ".join(cells) + " |", missed
 
 

@@ -93,7 +93,7 @@ impl Projection {
                 None => return,
             },
         };
-        if self.block_images && transform::has_images(&converted) {
+        if self.block_images && converted.shape().images {
             transform::block_images(std::slice::from_mut(Arc::make_mut(&mut converted)));
         }
         Arc::make_mut(&mut self.messages).push(converted);

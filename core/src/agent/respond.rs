@@ -9,7 +9,7 @@ use futures::{FutureExt, StreamExt};
 use super::partial::Partial;
 use super::{Broken, grace_over};
 use crate::message::{AssistantStart, Message, StopReason, Usage};
-use crate::providers::{Purpose, Request, ResponseStream, StreamEvent};
+use crate::providers::{BlockEvent, Purpose, Request, ResponseStream, StreamEvent};
 use crate::session::{Actor, EventKind};
 use crate::system::clock::now_ms;
 
@@ -102,7 +102,7 @@ impl Actor {
         self.note_pause(Duration::ZERO);
         let mut partial: Option<Partial> = None;
         let mut usage = Arc::new(Usage::default());
-        let mut count = 0_usize;
+        let (mut count, mut spoken) = (0_usize, false);
         loop {
             let event = match self.next_step(&mut stream).await {
                 Step::Event(Some(event)) => event,
@@ -131,7 +131,14 @@ impl Actor {
                 StreamEvent::Block(update) => {
                     if let Some(partial) = &mut partial {
                         partial.apply(&update);
+                        let first = !spoken
+                            && matches!(update, BlockEvent::TextDelta { .. } | BlockEvent::ThinkingDelta { .. });
                         self.emit(EventKind::MessageUpdate { usage: usage.clone(), update }).await;
+                        if first {
+                            // Somebody waits for it; what comes with it need not be read before.
+                            self.shared.hub.wake();
+                            spoken = true;
+                        }
                     }
                 }
                 StreamEvent::RetryAfter(pause) => self.note_pause(pause),
@@ -167,7 +174,6 @@ impl Actor {
             Some(Err(_)) => return Step::Panicked,
             None => {}
         }
-        self.shared.hub.wake();
         let token = self.token();
         self.wait(async {
             tokio::select! {

@@ -7,10 +7,10 @@
 use serde_json::{Value, json};
 
 use crate::message::{Message, Role};
+pub(crate) use crate::providers::repair::KnownCalls;
 pub use crate::providers::repair::{
     IdNormalizer, NO_RESULT, TOOL_IMAGE_NOTICE, TargetModel, USER_IMAGE_NOTICE, drop_orphan_results, repair,
 };
-pub(crate) use crate::providers::repair::{KnownCalls, has_images};
 use crate::providers::repair::{replace_images, truthy};
 
 /// In front of the summary of compacted history (S148).

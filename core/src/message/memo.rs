@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::Message;
+use super::{Message, Shape};
 
 /// A value that was made under a key: the last one only, so that what is kept has a bound.
 pub(crate) struct Memo<T>(Mutex<Option<(u64, T)>>);
@@ -51,6 +51,8 @@ pub(crate) struct Fitted {
 /// The memos of a message.
 #[derive(Debug, Default)]
 pub(crate) struct MessageMemos {
+    /// How it stands among other messages, whatever the model.
+    pub(super) shape: OnceLock<Shape>,
     /// How it fits a model.
     pub(crate) fitted: Memo<Fitted>,
     /// Its JSON text in the form of a protocol; empty if it is left out.

@@ -7,6 +7,7 @@
 mod block;
 mod build;
 mod memo;
+mod shape;
 mod usage;
 
 pub use block::{Block, ImageBlock, TextBlock, ThinkingBlock, ToolCallBlock};
@@ -15,6 +16,7 @@ pub use usage::{Cost, Usage};
 
 use memo::Memos;
 pub(crate) use memo::{Fitted, MessageMemos};
+pub(crate) use shape::Shape;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -25,6 +27,11 @@ pub type JsonObject = Map<String, Value>;
 /// A field of an object with a dozen fields at the most: looking through them is quicker than a hash that withstands attacks.
 pub(crate) fn field<'a>(object: &'a JsonObject, key: &str) -> Option<&'a Value> {
     object.iter().find_map(|(name, value)| (name == key).then_some(value))
+}
+
+/// Whether a block is a picture, in whatever form.
+pub(crate) fn is_image(block: &Value) -> bool {
+    block.as_object().and_then(|block| field(block, "type")).and_then(Value::as_str) == Some("image")
 }
 
 /// Who speaks in a [`Message`].
@@ -152,6 +159,11 @@ impl Message {
     /// What was worked out from it for requests.
     pub(crate) fn memos(&self) -> &MessageMemos {
         self.memos.get()
+    }
+
+    /// What requests ask of it.
+    pub(crate) fn shape(&self) -> &Shape {
+        self.memos().shape.get_or_init(|| Shape::of(self))
     }
 
     /// The message held by `value`, if that is a JSON object.

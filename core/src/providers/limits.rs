@@ -55,7 +55,7 @@ pub fn conversation_tokens(messages: &[Arc<Message>]) -> u64 {
     // A usage is stale if anything in front of it is newer, a summary for example.
     let mut newest = f64::NEG_INFINITY;
     let fresh = messages.iter().map(|message| {
-        let time = message.timestamp().unwrap_or(f64::NEG_INFINITY);
+        let time = message.shape().timestamp.unwrap_or(f64::NEG_INFINITY);
         let fresh = time >= newest;
         newest = newest.max(time);
         fresh

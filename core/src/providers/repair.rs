@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use crate::message::{Fitted, Message, Role, StopReason, ToolResultMessage, field};
+use crate::message::{Fitted, Message, Role, ToolResultMessage, field, is_image};
 
 /// Stands for a user's images when the model cannot see (S154).
 pub const USER_IMAGE_NOTICE: &str = "[An image was attached here; this model does not accept images.]";
@@ -30,15 +30,6 @@ pub(crate) fn truthy(value: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Array(_) | Value::Object(_) => true,
     }
-}
-
-/// Whether the content of a message has an image block.
-pub(crate) fn has_images(message: &Message) -> bool {
-    message.get("content").and_then(Value::as_array).is_some_and(|content| content.iter().any(is_image))
-}
-
-fn is_image(block: &Value) -> bool {
-    string(block, "type") == Some("image")
 }
 
 /// One notice per run of images; a text block equal to the notice absorbs the images behind it (S154).
@@ -171,7 +162,7 @@ fn adapt<'a>(
         let mut sent = fitted.copy.map_or(Sent::Original(message), Sent::Adapted);
         if let (true, Some(normalize)) = (fitted.foreign_calls, normalize) {
             let new = |id: &str| Some(normalize(id, message)).filter(|new| new != id);
-            let ids = message.tool_calls().filter_map(|call| Some((call.id.to_owned(), new(call.id)?)));
+            let ids = message.shape().calls.ids().iter().filter_map(|id| Some((id.to_string(), new(id)?)));
             let ids: HashMap<String, String> = ids.collect();
             if !ids.is_empty() {
                 rename_calls(sent.to_mut(), &ids);
@@ -179,8 +170,7 @@ fn adapt<'a>(
             }
         }
         if !renamed.is_empty()
-            && message.role() == Role::ToolResult
-            && let Some(id) = message.get_str("toolCallId").and_then(|id| renamed.get(id))
+            && let Some(id) = message.shape().answers.as_deref().and_then(|id| renamed.get(id))
         {
             sent.to_mut().set("toolCallId", id.as_str());
         }
@@ -197,11 +187,11 @@ fn fit(message: &Message, model: &TargetModel) -> Fitted {
     }
     let mut foreign_calls = false;
     match message.role() {
-        Role::User if !model.images && has_images(message) => replace_images(sent.to_mut(), USER_IMAGE_NOTICE),
-        Role::ToolResult if !model.images && has_images(message) => replace_images(sent.to_mut(), TOOL_IMAGE_NOTICE),
+        Role::User if !model.images && message.shape().images => replace_images(sent.to_mut(), USER_IMAGE_NOTICE),
+        Role::ToolResult if !model.images && message.shape().images => replace_images(sent.to_mut(), TOOL_IMAGE_NOTICE),
         Role::Assistant => {
             let own = model.made(message);
-            foreign_calls = !own && message.tool_calls().next().is_some();
+            foreign_calls = !own && !message.shape().calls.is_empty();
             let blocks = message.get("content").and_then(Value::as_array);
             if let Some(blocks) = blocks.filter(|blocks| blocks.iter().any(|block| !fits(block, own))) {
                 let blocks: Vec<Value> = blocks.iter().filter_map(|block| fit_block(block, own)).collect();
@@ -281,20 +271,21 @@ fn close_calls(messages: Vec<Sent<'_>>) -> Vec<Sent<'_>> {
     let mut out = Vec::with_capacity(messages.len());
     let mut open = OpenCalls::default();
     for message in messages {
-        match message.role() {
+        let shape = message.shape();
+        match shape.role {
             Role::Assistant => {
                 open.close(&mut out);
-                if matches!(message.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) {
+                if shape.failed {
                     continue;
                 }
-                open.calls = message.tool_calls().map(|call| (call.id.to_owned(), call.name.to_owned())).collect();
+                open.asked = (!shape.calls.is_empty()).then_some(out.len());
                 out.push(message);
             }
             Role::ToolResult => {
-                open.answered.extend(message.get_str("toolCallId").map(str::to_owned));
+                open.answered.extend(shape.answers.clone());
                 out.push(message);
             }
-            Role::System if !open.calls.is_empty() => open.held.push(message),
+            Role::System if open.asked.is_some() => open.held.push(message),
             Role::User => {
                 open.close(&mut out);
                 out.push(message);
@@ -320,29 +311,41 @@ pub fn drop_orphan_results<M: Borrow<Message>>(messages: Vec<M>) -> Vec<M> {
 /// Cheap to clone after [`settle`](KnownCalls::settle): the calls known by then are shared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownCalls {
-    shared: Arc<HashSet<String>>,
-    own: HashSet<String>,
+    shared: Arc<HashSet<Arc<str>>>,
+    own: HashSet<Arc<str>>,
+    /// The last ones, which most results answer; they are no members of `own` yet.
+    latest: Vec<Arc<str>>,
 }
 
 impl KnownCalls {
+    /// So many latest calls are looked through one by one.
+    const FEW: usize = 16;
+
     /// Takes in the next message and says whether it may stay. Calls of failed responses do not count, as those are
     /// left out of requests themselves (S159).
     pub(crate) fn admits(&mut self, message: &Message) -> bool {
-        match message.role() {
-            Role::Assistant if !matches!(message.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) => {
-                self.own.extend(message.tool_calls().map(|call| call.id.to_owned()));
+        let shape = message.shape();
+        match shape.role {
+            Role::Assistant if !shape.failed => {
+                self.latest.extend_from_slice(shape.calls.ids());
                 true
             }
-            Role::ToolResult => {
-                message.get_str("toolCallId").is_some_and(|id| self.own.contains(id) || self.shared.contains(id))
-            }
+            Role::ToolResult => shape.answers.as_ref().is_some_and(|id| self.knows(id)),
             _ => true,
         }
     }
 
+    fn knows(&mut self, id: &Arc<str>) -> bool {
+        if self.latest.iter().rev().take(Self::FEW).any(|call| call == id) {
+            return true;
+        }
+        self.own.extend(self.latest.drain(..));
+        self.own.contains(id) || self.shared.contains(id)
+    }
+
     /// From now on what is known is shared with every clone.
     pub(crate) fn settle(&mut self) {
-        Arc::make_mut(&mut self.shared).extend(self.own.drain());
+        Arc::make_mut(&mut self.shared).extend(self.own.drain().chain(self.latest.drain(..)));
         self.own = HashSet::new();
     }
 }
@@ -350,18 +353,22 @@ impl KnownCalls {
 /// The calls of the latest kept assistant message that had any (S162).
 #[derive(Default)]
 struct OpenCalls<'a> {
-    calls: Vec<(String, String)>,
-    answered: HashSet<String>,
+    /// Where that message is among those that are sent.
+    asked: Option<usize>,
+    answered: Vec<Arc<str>>,
     held: Vec<Sent<'a>>,
 }
 
 impl<'a> OpenCalls<'a> {
     /// The conversation moves on: every call gets a result, then the held system messages follow (S160, S161).
     fn close(&mut self, out: &mut Vec<Sent<'a>>) {
-        for (id, name) in self.calls.drain(..) {
-            if !self.answered.contains(&id) {
-                out.push(Sent::Adapted(Arc::new(no_result(&id, &name))));
-            }
+        if let Some(asked) = self.asked.take()
+            && out[asked].shape().calls.ids() != self.answered
+        {
+            let answered: HashSet<&str> = self.answered.iter().map(Arc::as_ref).collect();
+            let open = out[asked].tool_calls().filter(|call| !answered.contains(call.id));
+            let results: Vec<_> = open.map(|call| Sent::Adapted(Arc::new(no_result(call.id, call.name)))).collect();
+            out.extend(results);
         }
         self.answered.clear();
         out.append(&mut self.held);
@@ -424,6 +431,19 @@ mod tests {
             .filter_map(|message| message.get_str("toolCallId").map(str::to_owned))
             .collect();
         assert_eq!(ids, ["a|b", "a_b"]);
+    }
+
+    #[test]
+    fn results_stay_where_any_earlier_response_has_their_call() {
+        let response = |ids: std::ops::Range<usize>| {
+            let call = |id| json!({"type": "toolCall", "id": format!("c{id}"), "name": "t", "arguments": {}});
+            json!({"role": "assistant", "content": ids.map(call).collect::<Vec<_>>()})
+        };
+        let result = |id: usize| json!({"role": "toolResult", "toolCallId": format!("c{id}"), "content": []});
+        let input = json!([response(0..40), response(40..41), result(40), result(0), result(39), result(41)]);
+        let kept = drop_orphan_results(messages(input));
+        let ids: Vec<_> = kept.iter().filter_map(|message| message.get_str("toolCallId")).collect();
+        assert_eq!(ids, ["c40", "c0", "c39"]);
     }
 
     #[test]

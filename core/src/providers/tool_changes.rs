@@ -42,7 +42,7 @@ impl ToolPlan {
     /// Plans a request. `Nothing` is the plan too if the messages do not tell the tools of the request, which then counts.
     pub(crate) fn of(request: &Request, support: InPlace) -> ToolPlan {
         let system: Vec<&Message> =
-            request.messages.iter().map(Arc::as_ref).filter(|message| message.role() == Role::System).collect();
+            request.messages.iter().map(Arc::as_ref).filter(|message| message.shape().role == Role::System).collect();
         let leads = request.messages.first().is_some_and(|message| message.role() == Role::System);
         let present = |folded| ToolPlan { head: request.tools.to_vec(), folded };
         if support == InPlace::Nothing {

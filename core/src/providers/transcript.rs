@@ -76,9 +76,10 @@ pub(crate) fn images(message: &Message) -> Vec<(&str, &str)> {
 }
 
 /// Normalised call ids that stay different: an id that is taken already gets a number, within `limit` characters.
-pub(crate) struct UniqueIds {
+pub(crate) struct UniqueIds<'a> {
+    request: &'a Request,
     limit: usize,
-    state: std::cell::RefCell<Given>,
+    given: std::cell::RefCell<Option<Given>>,
 }
 
 #[derive(Default)]
@@ -87,18 +88,28 @@ struct Given {
     names: HashMap<String, String>,
 }
 
-impl UniqueIds {
-    /// For a request: ids of the model's own calls stay as they are and are taken.
-    pub(crate) fn new(request: &Request, limit: usize) -> UniqueIds {
+impl Given {
+    /// Ids of the model's own calls stay as they are and are taken.
+    fn before(request: &Request) -> Given {
         let target = target(&request.model);
-        let own = request.messages.iter().filter(|message| target.made(message));
-        let taken = own.flat_map(|message| message.tool_calls()).map(|call| call.id.to_owned()).collect();
-        UniqueIds { limit, state: Given { taken, names: HashMap::new() }.into() }
+        let asking = request.messages.iter().filter(|message| !message.shape().calls.is_empty());
+        let own = asking.filter(|message| target.made(message));
+        let taken = own.flat_map(|message| message.shape().calls.ids()).map(|id| id.to_string()).collect();
+        Given { taken, names: HashMap::new() }
+    }
+}
+
+impl<'a> UniqueIds<'a> {
+    /// For a request.
+    pub(crate) fn new(request: &'a Request, limit: usize) -> UniqueIds<'a> {
+        UniqueIds { request, limit, given: None.into() }
     }
 
     /// `wanted`, or something like it, for the call `id`; always the same for one id.
     pub(crate) fn unique(&self, id: &str, wanted: String) -> String {
-        let mut state = self.state.borrow_mut();
+        let mut given = self.given.borrow_mut();
+        // Most requests hold no call of another model, and need none of this.
+        let state = given.get_or_insert_with(|| Given::before(self.request));
         if let Some(known) = state.names.get(id) {
             return known.clone();
         }
@@ -124,14 +135,13 @@ fn regroup<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
     while let Some((first, after)) = rest.split_first() {
         out.push(*first);
         rest = after;
-        let calls: HashSet<&str> = first.tool_calls().map(|call| call.id).collect();
+        let calls = &first.shape().calls;
         if calls.is_empty() {
             continue;
         }
-        let end = rest.iter().position(|message| message.role() == Role::Assistant).unwrap_or(rest.len());
-        let answers = |message: &&&Message| {
-            message.role() == Role::ToolResult && message.get_str("toolCallId").is_some_and(|id| calls.contains(id))
-        };
+        let end = rest.iter().position(|message| message.shape().role == Role::Assistant).unwrap_or(rest.len());
+        let answers =
+            |message: &&&Message| message.shape().answers.as_ref().is_some_and(|id| calls.place(id).is_some());
         out.extend(rest[..end].iter().filter(answers));
         out.extend(rest[..end].iter().filter(|message| !answers(message)));
         rest = &rest[end..];
@@ -141,17 +151,15 @@ fn regroup<'a>(messages: &[&'a Message]) -> Vec<&'a Message> {
 
 /// Results in the order of their calls: services match them by place.
 fn in_call_order(mut messages: Vec<Sent<'_>>) -> Vec<Sent<'_>> {
-    let mut at = 0;
-    while at < messages.len() {
+    for at in 0..messages.len() {
         let (before, after) = messages.split_at_mut(at + 1);
-        let order: HashMap<&str, usize> =
-            before[at].tool_calls().enumerate().map(|(place, call)| (call.id, place)).collect();
-        let results = after.iter().position(|message| message.role() != Role::ToolResult).unwrap_or(after.len());
-        if order.len() > 1 {
-            let place = |message: &Message| message.get_str("toolCallId").and_then(|id| order.get(id)).copied();
+        let calls = &before[at].shape().calls;
+        if calls.ids().len() > 1 {
+            let results =
+                after.iter().position(|message| message.shape().role != Role::ToolResult).unwrap_or(after.len());
+            let place = |message: &Message| message.shape().answers.as_ref().and_then(|id| calls.place(id));
             after[..results].sort_by_key(|message| place(message).unwrap_or(usize::MAX));
         }
-        at += 1 + results;
     }
     messages
 }

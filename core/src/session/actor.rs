@@ -151,8 +151,19 @@ impl Actor {
         Ok(())
     }
 
-    /// Works until the session is closed.
+    /// Works until the session is closed. Who reads its events is woken whenever it has to wait.
     pub(crate) async fn run(self, inbox: Receiver<Command>) {
+        let shared = self.shared.clone();
+        let mut work = pin!(self.serve_until_closed(inbox));
+        poll_fn(|cx| {
+            let polled = work.as_mut().poll(cx);
+            shared.hub.wake();
+            polled
+        })
+        .await;
+    }
+
+    async fn serve_until_closed(self, inbox: Receiver<Command>) {
         let mut actor = self;
         actor.inbox = inbox.clone();
         let close = actor.shared.close.clone();
@@ -241,7 +252,6 @@ impl Actor {
         if self.shared.hub.push(kind) || self.aborted() || !self.is_running() {
             return;
         }
-        self.shared.hub.wake();
         let (shared, token) = (self.shared.clone(), self.token());
         self.wait(async move {
             tokio::select! {

@@ -64,13 +64,13 @@ impl Hub {
 
     /// Hands an event to everyone, never waiting. False when a subscriber is full, so that a run should wait.
     ///
-    /// The growth of a message comes in batches, as they were read from a connection, and waking a thread costs more than an
-    /// event. So it wakes nobody: who pushes it calls [`wake`](Hub::wake) before it waits for anything.
+    /// Events come in batches, as they were read from a connection or as a turn begins and ends, and waking a thread costs more
+    /// than an event. So it wakes nobody but the readers of a run that is over: the actor calls [`wake`](Hub::wake) whenever
+    /// it has to wait for something, others do after they pushed.
     pub(crate) fn push(&self, kind: EventKind) -> bool {
         let mut state = self.lock();
         state.sequence += 1;
-        let later = matches!(kind, EventKind::MessageUpdate { .. });
-        state.unheard = later;
+        state.unheard = true;
         let event = Event { sequence: state.sequence, session: self.session.clone(), sibling: self.sibling, kind };
         let settled = matches!(event.kind, EventKind::AgentSettled { .. });
         let mut room = true;
@@ -81,7 +81,7 @@ impl Hub {
             copies -= 1;
             let event = if copies == 0 { event.take() } else { event.clone() };
             let Some(event) = event else { return true };
-            let pushed = subscriber.queue.push(event, later);
+            let pushed = subscriber.queue.push(event);
             room &= pushed != Pushed::Full;
             pushed != Pushed::Gone && !(settled && subscriber.shared)
         });

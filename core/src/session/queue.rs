@@ -116,9 +116,9 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an event and says whether the session may go on. With `later` nobody is woken before the next
-    /// [`wake`](Queue::wake), or the next event without.
-    pub(crate) fn push(&self, event: Event, later: bool) -> Pushed {
+    /// Adds an event and says whether the session may go on. Nobody is woken before the next [`wake`](Queue::wake), unless it
+    /// was the last event.
+    pub(crate) fn push(&self, event: Event) -> Pushed {
         let mut state = self.lock();
         if state.detached || state.ended {
             return Pushed::Gone;
@@ -133,7 +133,7 @@ impl Queue {
             (false, true) => Pushed::Room,
             (false, false) => Pushed::Full,
         };
-        if !later || state.ended {
+        if state.ended {
             self.wake_with(state);
         }
         pushed
@@ -318,20 +318,18 @@ mod tests {
     }
 
     #[test]
-    fn an_event_for_later_is_told_by_the_next_wake_unless_it_was_read() {
+    fn an_event_is_told_by_the_next_wake_unless_it_was_read() {
         let queue = Queue::new(8, false);
         let fd = queue.fd().unwrap();
         let event = Event { sequence: 1, session: "s".into(), sibling: 0, kind: EventKind::AgentStart };
-        queue.push(event.clone(), true);
+        queue.push(event.clone());
         assert!(!readable(&fd));
         queue.wake();
         assert!(readable(&fd));
         assert!(queue.try_next().is_some() && !readable(&fd));
-        queue.push(event.clone(), true);
+        queue.push(event);
         assert!(queue.try_next().is_some());
         queue.wake();
         assert!(!readable(&fd), "a loop that polls would spin");
-        queue.push(event, false);
-        assert!(readable(&fd));
     }
 }

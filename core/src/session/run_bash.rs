@@ -136,6 +136,7 @@ impl Output {
         if !self.held.is_empty() {
             let delta = std::mem::take(&mut self.held).into();
             self.shared.hub.push(EventKind::BashExecutionUpdate { id: self.id.clone(), delta });
+            self.shared.hub.wake();
         }
     }
 }

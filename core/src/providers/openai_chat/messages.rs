@@ -9,7 +9,6 @@ use super::compat::ChatCompat;
 use super::details;
 use crate::message::{Block, JsonObject, Message, Role};
 use crate::providers::openai_shared::{self as shared, result_text};
-use crate::providers::repair::has_images;
 use crate::providers::transcript::{Transcript, changes_text, images, is_blank};
 
 /// In front of images that tools returned (P307).
@@ -74,7 +73,7 @@ impl Mapping<'_> {
         let mut rest = transcript.messages.as_slice();
         while let Some((message, following)) = rest.split_first() {
             rest = following;
-            match message.role() {
+            match message.shape().role {
                 Role::System => {
                     let tools = self.added_tools.get(&system_number);
                     out.extend(tools.map(|tools| Piece::Value(json!({"role": "system", "tools": tools}))));
@@ -96,11 +95,11 @@ impl Mapping<'_> {
                     }
                 }
                 Role::ToolResult => {
-                    let more = rest.iter().take_while(|message| message.role() == Role::ToolResult).count();
+                    let more = rest.iter().take_while(|message| message.shape().role == Role::ToolResult).count();
                     let mut shown = Vec::new();
                     for result in std::iter::once(message).chain(&rest[..more]) {
                         out.extend(self.piece(result, |result| Some(self.tool_result(result))));
-                        if self.images {
+                        if self.images && result.shape().images {
                             shown.extend(images(result).iter().map(|(mime_type, data)| image_part(mime_type, data)));
                         }
                     }
@@ -124,7 +123,7 @@ impl Mapping<'_> {
     /// One message, if `map` has a form for it.
     fn piece(&self, message: &Message, map: impl FnOnce(&Message) -> Option<Value>) -> Option<Piece> {
         // Images are not kept twice: they are most of a conversation that has any, and cheap to write.
-        let Some(key) = self.memo.filter(|_| !has_images(message)) else { return map(message).map(Piece::Value) };
+        let Some(key) = self.memo.filter(|_| !message.shape().images) else { return map(message).map(Piece::Value) };
         let text = message.memos().wire.get_or(key, || {
             let mut text = Vec::new();
             if let Some(value) = map(message) {

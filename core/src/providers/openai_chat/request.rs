@@ -151,7 +151,7 @@ fn added_tools(
     plan: &ToolPlan,
     define: impl Fn(&[Value]) -> Result<Vec<Value>, String>,
 ) -> Result<HashMap<usize, Vec<Value>>, String> {
-    let system = request.messages.iter().filter(|message| message.role() == Role::System).enumerate();
+    let system = request.messages.iter().filter(|message| message.shape().role == Role::System).enumerate();
     let told = system.filter(|(at, message)| plan.tells(*at) && !tool_changes::added(message).is_empty());
     told.map(|(at, message)| Ok((at, define(tool_changes::added(message))?))).collect()
 }
@@ -173,7 +173,10 @@ fn tool(tool: Declared<'_>) -> Value {
 }
 
 fn has_calls(messages: &[Sent<'_>]) -> bool {
-    messages.iter().any(|message| message.role() == Role::ToolResult || message.tool_calls().next().is_some())
+    messages
+        .iter()
+        .map(|message| message.shape())
+        .any(|shape| shape.role == Role::ToolResult || !shape.calls.is_empty())
 }
 
 /// The mark on what a prompt cache should keep, in the style of Anthropic's models.
