@@ -40,7 +40,7 @@ impl<T> fmt::Debug for Memo<T> {
 }
 
 /// How a message fits a model (see `providers::repair`).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Fitted {
     /// What is sent in its place, if it does not fit as it is.
     pub(crate) copy: Option<Arc<Message>>,

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{Message, Role, StopReason, is_image};
 
 /// So many calls are looked through one by one; the places of more are found by a hash.
@@ -16,6 +18,8 @@ pub(crate) struct Shape {
     pub(crate) failed: bool,
     /// There are images in its content.
     pub(crate) images: bool,
+    /// It can be sent to any model as it is.
+    pub(crate) plain: bool,
     /// Milliseconds since the Unix epoch.
     pub(crate) timestamp: Option<f64>,
     /// The calls of a response.
@@ -27,13 +31,15 @@ pub(crate) struct Shape {
 impl Shape {
     pub(super) fn of(message: &Message) -> Shape {
         let role = message.role();
-        let content = message.get("content").and_then(serde_json::Value::as_array);
+        let content = message.get("content").filter(|content| !content.is_null());
+        let images = content.and_then(Value::as_array).is_some_and(|content| content.iter().any(is_image));
         let answers = if role == Role::ToolResult { message.get_str("toolCallId") } else { None };
         Shape {
             role,
             failed: role == Role::Assistant
                 && matches!(message.stop_reason(), Some(StopReason::Error | StopReason::Aborted)),
-            images: content.is_some_and(|content| content.iter().any(is_image)),
+            images,
+            plain: content.is_some() && !images && role != Role::Assistant,
             timestamp: message.timestamp(),
             calls: Calls::new(message.tool_calls().map(|call| call.id.into()).collect()),
             answers: answers.map(Arc::from),

@@ -59,14 +59,15 @@ impl Driver {
             if let Some(event) = self.out.pop() {
                 return Some(event);
             }
+            // In boxes: these futures are large, and the stream moves this one for every event.
             match self.state {
                 State::Begin => {
                     self.state = State::Over;
-                    if let Some(event) = self.begin().await {
+                    if let Some(event) = Box::pin(self.begin()).await {
                         return Some(event);
                     }
                 }
-                State::Streaming { .. } => self.more().await,
+                State::Streaming { .. } => Box::pin(self.more()).await,
                 State::Over => return None,
             }
         }

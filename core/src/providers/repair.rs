@@ -150,7 +150,7 @@ pub(crate) fn repaired<'a>(
 }
 
 /// Message by message: missing contents, images, foreign thinking and signatures, call ids (S153–S158).
-fn adapt<'a>(
+pub(crate) fn adapt<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     model: &TargetModel,
     normalize: Option<IdNormalizer<'_>>,
@@ -158,11 +158,15 @@ fn adapt<'a>(
     let key = model.key();
     let mut renamed: HashMap<String, String> = HashMap::new();
     let adapt_one = |message: &'a Message| {
-        let fitted = message.memos().fitted.get_or(key, || fit(message, model));
+        let shape = message.shape();
+        let fitted = match shape.plain {
+            true => Fitted::default(),
+            false => message.memos().fitted.get_or(key, || fit(message, model)),
+        };
         let mut sent = fitted.copy.map_or(Sent::Original(message), Sent::Adapted);
         if let (true, Some(normalize)) = (fitted.foreign_calls, normalize) {
             let new = |id: &str| Some(normalize(id, message)).filter(|new| new != id);
-            let ids = message.shape().calls.ids().iter().filter_map(|id| Some((id.to_string(), new(id)?)));
+            let ids = shape.calls.ids().iter().filter_map(|id| Some((id.to_string(), new(id)?)));
             let ids: HashMap<String, String> = ids.collect();
             if !ids.is_empty() {
                 rename_calls(sent.to_mut(), &ids);
@@ -170,7 +174,7 @@ fn adapt<'a>(
             }
         }
         if !renamed.is_empty()
-            && let Some(id) = message.shape().answers.as_deref().and_then(|id| renamed.get(id))
+            && let Some(id) = shape.answers.as_deref().and_then(|id| renamed.get(id))
         {
             sent.to_mut().set("toolCallId", id.as_str());
         }

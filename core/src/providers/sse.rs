@@ -4,6 +4,7 @@
 //! copied, so a line of a hundred megabytes in reads of one byte costs linear time.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use memchr::memchr2;
 
@@ -124,6 +125,9 @@ impl SseReader {
                 self.name.clear();
                 continue;
             }
+            if let Some(data) = self.only_line(from, to) {
+                return Ok(Some(SseEvent { name: Cow::Borrowed(""), data: text(&self.buffer[data]) }));
+            }
             if to - from <= self.limit {
                 self.field(from, to);
             }
@@ -214,6 +218,18 @@ impl SseReader {
         }
         self.scanned = self.start;
         Some((from, to))
+    }
+
+    /// The data of an event that is this one line and has arrived whole, as most do: it need not be gathered.
+    fn only_line(&mut self, from: usize, to: usize) -> Option<Range<usize>> {
+        let follows = self.buffer[to..].starts_with(b"\n\n");
+        let value = self.buffer[from..to].strip_prefix(b"data:")?;
+        if !follows || self.has_data || !self.name.is_empty() || to - from > self.limit {
+            return None;
+        }
+        self.start = to + 2;
+        self.scanned = self.start;
+        Some(to - value.strip_prefix(b" ").unwrap_or(value).len()..to)
     }
 
     /// One line that is not blank: `name: value`, a comment, or something to ignore.

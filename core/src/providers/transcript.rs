@@ -7,7 +7,7 @@ use serde_json::Value;
 
 pub(crate) use super::repair::Sent;
 pub(crate) use super::repair::is_blank;
-use super::repair::{IdNormalizer, TargetModel, drop_orphan_results, repaired};
+use super::repair::{IdNormalizer, TargetModel, adapt, drop_orphan_results, repaired};
 use super::{Model, Request};
 use crate::message::{Block, Message, Role};
 use crate::tree::{fold_system, prompt_text};
@@ -36,11 +36,12 @@ pub(crate) fn transcript<'a>(
         },
         false => (fold_system(all.iter().copied()), all.into_iter().filter(|it| it.role() != Role::System).collect()),
     };
-    let repaired = repaired(regroup(&rest), &target(&request.model), normalize);
-    Transcript {
-        system: system.as_ref().map(prompt_text).unwrap_or_default(),
-        messages: in_call_order(drop_orphan_results(repaired)),
-    }
+    let target = target(&request.model);
+    let messages = match is_orderly(&rest) {
+        true => adapt(rest, &target, normalize),
+        false => in_call_order(drop_orphan_results(repaired(regroup(&rest), &target, normalize))),
+    };
+    Transcript { system: system.as_ref().map(prompt_text).unwrap_or_default(), messages }
 }
 
 /// The model of a request as repair wants to know it.
@@ -126,6 +127,26 @@ impl<'a> UniqueIds<'a> {
         state.names.insert(id.to_owned(), candidate.clone());
         candidate
     }
+}
+
+/// Whether every message already stands where a service wants it, as in most conversations: no response failed, and each is
+/// followed by the results of its calls in their order. Only the messages themselves may then have to be adapted.
+fn is_orderly(messages: &[&Message]) -> bool {
+    let mut shapes = messages.iter().map(|message| message.shape());
+    while let Some(shape) = shapes.next() {
+        let orderly = match shape.role {
+            Role::User => true,
+            Role::Assistant if !shape.failed => {
+                let mut calls = shape.calls.ids().iter();
+                calls.all(|id| shapes.next().is_some_and(|next| next.answers.as_ref() == Some(id)))
+            }
+            _ => false,
+        };
+        if !orderly {
+            return false;
+        }
+    }
+    true
 }
 
 /// Results directly behind the response with their calls; messages that came in between follow.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::arguments::repair_strings;
 
@@ -126,6 +126,39 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             absent!(Text(None));
         }
         deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+/// A large structure that is filled where it lies: what `Deserialize` returns is moved at every level. Null leaves it as it is.
+pub(crate) trait Fill<'de> {
+    /// Takes in the members of an object.
+    fn fill<A: MapAccess<'de>>(&mut self, map: A) -> Result<(), A::Error>;
+}
+
+/// Where a structure is filled.
+pub(crate) struct Place<'a, T>(pub(crate) &'a mut T);
+
+impl<'de, T: Fill<'de>> DeserializeSeed<'de> for Place<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, T: Fill<'de>> Visitor<'de> for Place<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        self.0.fill(map)
     }
 }
 

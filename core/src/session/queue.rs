@@ -139,9 +139,12 @@ impl Queue {
         pushed
     }
 
-    /// Wakes who reads.
+    /// Wakes who reads, if there is still something to read.
     pub(crate) fn wake(&self) {
-        self.wake_with(self.lock());
+        let state = self.lock();
+        if !state.items.is_empty() || state.over() {
+            self.wake_with(state);
+        }
     }
 
     /// No event follows.

@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     status: Mutex<Status>,
     phase: watch::Sender<Turnover>,
+    /// Fires when the actor is gone. Every command waits for it, so it is apart from the phase, which changes with each run.
+    ended: CancellationToken,
 }
 
 /// What was read for the session, and by which options.
@@ -92,6 +94,7 @@ impl Shared {
             family: Mutex::new(Some(family)),
             status: Mutex::new(Status { state, activity: None, step: None }),
             phase: watch::Sender::new(phase),
+            ended: CancellationToken::new(),
         }
     }
 
@@ -195,6 +198,7 @@ impl Shared {
         drop(status);
         self.hub.close();
         self.phase.send_modify(|turnover| turnover.phase = Phase::Closed);
+        self.ended.cancel();
     }
 
     /// A step begins or, with `None`, is over.
@@ -234,7 +238,7 @@ impl Shared {
     }
 
     pub(crate) async fn wait_closed(&self) {
-        let _ = self.phase.subscribe().wait_for(|turnover| turnover.phase == Phase::Closed).await;
+        self.ended.cancelled().await;
     }
 }
 

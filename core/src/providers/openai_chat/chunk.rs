@@ -3,10 +3,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::providers::wire::{Count, Text};
+use crate::providers::wire::{Count, Fill, Place, Text};
 
 /// One `chat.completion.chunk`, or what a server sends in its place.
 #[derive(Debug, serde::Deserialize)]
@@ -24,36 +24,81 @@ pub(super) struct Chunk<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Default)]
 pub(super) struct Choice<'a> {
-    #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
+    pub(super) delta: Delta<'a>,
     pub(super) finish_reason: Text<'a>,
     /// Some services report usage here (P322).
-    #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+impl<'de: 'a, 'a> Fill<'de> for Choice<'a> {
+    fn fill<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(field_identifier, rename_all = "snake_case")]
+        enum Field {
+            Delta,
+            FinishReason,
+            Usage,
+            Error,
+            #[serde(other)]
+            Other,
+        }
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Delta => map.next_value_seed(Place(&mut self.delta))?,
+                Field::FinishReason => self.finish_reason = map.next_value()?,
+                Field::Usage => self.usage = map.next_value()?,
+                Field::Error => self.error = map.next_value()?,
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
 pub(super) struct Delta<'a> {
-    #[serde(borrow, default)]
     pub(super) content: Text<'a>,
     /// The text of a declined answer, in place of content.
-    #[serde(borrow, default)]
     pub(super) refusal: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) reasoning_content: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) reasoning: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) reasoning_text: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) reasoning_details: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) tool_calls: Option<Vec<CallPiece<'a>>>,
+}
+
+impl<'de: 'a, 'a> Fill<'de> for Delta<'a> {
+    fn fill<A: MapAccess<'de>>(&mut self, mut map: A) -> Result<(), A::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(field_identifier, rename_all = "snake_case")]
+        enum Field {
+            Content,
+            Refusal,
+            ReasoningContent,
+            Reasoning,
+            ReasoningText,
+            ReasoningDetails,
+            ToolCalls,
+            #[serde(other)]
+            Other,
+        }
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Content => self.content = map.next_value()?,
+                Field::Refusal => self.refusal = map.next_value()?,
+                Field::ReasoningContent => self.reasoning_content = map.next_value()?,
+                Field::Reasoning => self.reasoning = map.next_value()?,
+                Field::ReasoningText => self.reasoning_text = map.next_value()?,
+                Field::ReasoningDetails => self.reasoning_details = map.next_value()?,
+                Field::ToolCalls => self.tool_calls = map.next_value()?,
+                Field::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Delta<'_> {
@@ -79,10 +124,10 @@ impl<T> Default for First<T> {
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+impl<'de, T: Default + Fill<'de>> Deserialize<'de> for First<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<First<T>, D::Error> {
         struct FirstVisitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+        impl<'de, T: Default + Fill<'de>> Visitor<'de> for FirstVisitor<T> {
             type Value = First<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,9 +139,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<T>, A::Error> {
-                let first = seq.next_element()?.map(Box::new);
-                while first.is_some() && seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
+                let mut first = Box::<T>::default();
+                if seq.next_element_seed(Place(&mut *first))?.is_none() {
+                    return Ok(First(None));
+                }
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(Some(first)))
             }
         }
         from.deserialize_any(FirstVisitor(PhantomData))

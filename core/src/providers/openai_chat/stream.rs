@@ -117,9 +117,7 @@ impl ChatStream {
     }
 
     fn choice(&mut self, choice: &Choice<'_>, out: &mut Assembler) -> Result<(), String> {
-        if let Some(delta) = &choice.delta {
-            self.delta(delta, out)?;
-        }
+        self.delta(&choice.delta, out)?;
         if let Some(reason) = choice.finish_reason.filled() {
             self.finish = Some(reason.to_owned());
             self.error = shared::error_text(choice.error);
