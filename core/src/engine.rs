@@ -31,7 +31,8 @@ const LINGER: Duration = Duration::from_secs(5);
 pub struct EngineOptions {
     /// Worker threads for everything the engine does; `None` is one for each processor, at most 4.
     pub worker_threads: Option<usize>,
-    /// Where sessions and settings live; `None` is `$PI_CODING_AGENT_DIR` or `~/.pi/agent` (S38).
+    /// Where sessions and settings live; `None` is `$PI_CODING_AGENT_DIR` or `~/.pi/agent` (S38). Commands find the
+    /// programs in `bin` of one that is named here (T207).
     pub agent_dir: Option<PathBuf>,
     /// `provider/model` for sessions that choose none.
     pub default_model: Option<String>,
@@ -251,6 +252,7 @@ impl Engine {
         let operations = shared.options.operations.clone();
         Toolbox::on(shared.handle.clone(), None, cwd.into(), operations, tools)
             .until(shared.closing.clone(), shared.tool_calls.clone())
+            .finding(shared.program_dir())
     }
 
     /// Makes a new session (S289). Its file appears with the first message.
@@ -392,6 +394,11 @@ impl EngineShared {
     /// The agent directory: the host's, else the environment's, else the usual one.
     pub(crate) fn agent_dir(&self) -> PathBuf {
         self.options.agent_dir.clone().unwrap_or_else(tree::agent_dir)
+    }
+
+    /// Where commands find the agent's own programs, if the host named an agent directory (T207).
+    pub(crate) fn program_dir(&self) -> Option<PathBuf> {
+        self.options.agent_dir.as_deref().map(|dir| tree::resolve(&tree::expand_home(dir)).join("bin"))
     }
 
     /// The engine's tools and those of one session, the latter winning.

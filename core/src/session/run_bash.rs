@@ -68,7 +68,8 @@ impl Session {
         let cancel = shared.bash_token();
         let _ended_with_this = cancel.clone().drop_guard();
         let RunBashOptions { id, exclude_from_context, bash } = options;
-        let bash = super::tool_settings::shell(bash, &shared.choices_made().settings);
+        let mut bash = super::tool_settings::shell(bash, &shared.choices_made().settings);
+        bash.environment.program_dir = bash.environment.program_dir.or_else(|| self.engine().program_dir());
         let text = command.to_owned();
         let (operations, cwd) = (self.engine().options.operations.clone(), shared.cwd.clone());
         let (send, done) = tokio::sync::oneshot::channel();

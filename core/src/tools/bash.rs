@@ -175,7 +175,7 @@ async fn run(
     let mut request =
         CommandRequest::new(options.command(command), call.cwd.clone(), Box::new(move |data: &[u8]| sink.push(data)));
     request.shell.clone_from(&options.shell);
-    request.environment = Some(options.environment.build(&call.session_variables));
+    request.environment = Some(options.environment.build(call.program_dir.as_deref(), &call.session_variables));
     request.timeout = limit;
     request.cancel = call.cancel.clone();
 

@@ -63,7 +63,7 @@ pub async fn execute(
     };
     let mut request = CommandRequest::new(options.command(command), cwd, Box::new(output));
     request.shell.clone_from(&options.shell);
-    request.environment = Some(options.environment.build(&[]));
+    request.environment = Some(options.environment.build(None, &[]));
     request.cancel = cancel.clone();
     let ended = operations.commands.run(request).await?;
     let mut out = lock(&text).end();

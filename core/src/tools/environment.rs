@@ -1,6 +1,7 @@
 //! The environment of commands the model runs: the host's, without what looks like a secret (T207).
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// Where the environment of commands begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,6 +31,9 @@ pub struct EnvironmentPolicy {
     pub drop: Vec<String>,
     /// Names and values of the host's own.
     pub set: Vec<(String, String)>,
+    /// A directory of programs, put first in the `PATH` that is passed on unless it is in it (T207). `None` is `bin` in
+    /// the agent directory, where the host named one for the engine. It changes no `PATH` of `set` and makes none.
+    pub program_dir: Option<PathBuf>,
 }
 
 impl EnvironmentPolicy {
@@ -56,6 +60,12 @@ impl EnvironmentPolicy {
         self
     }
 
+    /// Sets [`program_dir`](Self::program_dir).
+    pub fn program_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.program_dir = Some(dir.into());
+        self
+    }
+
     fn passes(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         let listed = |list: &[String]| list.iter().any(|pattern| matches(pattern, &name));
@@ -70,9 +80,16 @@ impl EnvironmentPolicy {
         basic || listed(&self.keep)
     }
 
-    /// The environment of a command: what passes, then facts about the session, then the host's own.
-    pub(super) fn build(&self, session: &[(&'static str, String)]) -> Vec<(OsString, OsString)> {
+    /// The environment of a command: what passes, with a directory of programs (`usual` unless the host chose one), then
+    /// facts about the session, then the host's own.
+    pub(super) fn build(&self, usual: Option<&Path>, session: &[(&'static str, String)]) -> Vec<(OsString, OsString)> {
         let mut out: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| self.passes(name)).collect();
+        // Without a `PATH` shells look in places of their own; one of this directory alone would hide those.
+        if let Some(dir) = self.program_dir.as_deref().or(usual)
+            && let Some((_, path)) = out.iter_mut().find(|(name, _)| is_path(name))
+        {
+            put_first(path, dir);
+        }
         let session = session.iter().map(|(name, value)| (*name, value.as_str()));
         let own = self.set.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in session.chain(own) {
@@ -102,6 +119,25 @@ const NEEDED: [&str; 13] = [
     "TMPDIR",
     "PWD",
 ];
+
+fn is_path(name: &OsStr) -> bool {
+    name == "PATH" || cfg!(windows) && name.eq_ignore_ascii_case("PATH")
+}
+
+/// Puts a directory first in a `PATH`, unless it is in it or its name has a character that cannot be.
+fn put_first(path: &mut OsString, dir: &Path) {
+    if std::env::split_paths(path).any(|known| known == dir) {
+        return;
+    }
+    // What is there stays as it is, byte for byte.
+    if let Ok(mut first) = std::env::join_paths([dir]) {
+        if !path.is_empty() {
+            first.push(if cfg!(windows) { ";" } else { ":" });
+            first.push(&*path);
+        }
+        *path = first;
+    }
+}
 
 /// A word that ends so makes a name a secret's. Broad on purpose: a command that misses a variable says so, a leaked key
 /// does not.
@@ -187,6 +223,19 @@ mod tests {
         ] {
             assert!(!is_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    fn t207_a_directory_comes_first_once() {
+        let with = |path: &str, dir: &str| {
+            let mut path = OsString::from(path);
+            put_first(&mut path, Path::new(dir));
+            path.into_string().unwrap()
+        };
+        assert_eq!(with("/usr/bin:/bin", "/a/bin"), "/a/bin:/usr/bin:/bin");
+        assert_eq!(with("/usr/bin::/a/bin/", "/a/bin"), "/usr/bin::/a/bin/");
+        assert_eq!(with("", "/a/bin"), "/a/bin");
+        assert_eq!(with("/bin", "/a:b/bin"), "/bin");
     }
 
     #[test]

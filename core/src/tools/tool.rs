@@ -141,6 +141,9 @@ pub struct ToolCall {
     pub session_id: String,
     /// What commands are told of the session, as environment variables: `PI_SESSION_ID` and its relatives (T207).
     pub session_variables: Vec<(&'static str, String)>,
+    /// The agent's own programs, which commands find first: `bin` in the agent directory that the host named for the
+    /// engine (T207).
+    pub program_dir: Option<PathBuf>,
     /// Fires when the run is aborted.
     pub cancel: CancellationToken,
     /// Where progress goes.
@@ -161,6 +164,7 @@ impl ToolCall {
             images: None,
             session_id: String::new(),
             session_variables: Vec::new(),
+            program_dir: None,
             cancel: CancellationToken::new(),
             progress: Progress { call: 0, sender: async_channel::bounded(1).0 },
             caller: None,

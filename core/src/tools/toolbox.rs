@@ -40,6 +40,8 @@ struct Shared {
     operations: Operations,
     tools: RwLock<BTreeMap<String, Arc<dyn Tool>>>,
     gate: RwLock<Arc<Gate>>,
+    /// Where commands find the agent's own programs (T207).
+    program_dir: Option<PathBuf>,
     handle: Handle,
     /// Fires when the engine it runs on ends.
     closing: CancellationToken,
@@ -93,7 +95,9 @@ impl Toolbox {
         // Who calls a tool as a function has decided that it runs.
         let gate = RwLock::new(Arc::new(Gate::new(Permissions::allow(), &cwd)));
         let (tools, closing, under_way) = (RwLock::new(tools), CancellationToken::new(), UnderWay::new());
-        Toolbox { shared: Arc::new(Shared { cwd, operations, tools, gate, handle, closing, under_way, runtime }) }
+        let program_dir = None;
+        let shared = Shared { cwd, operations, tools, gate, program_dir, handle, closing, under_way, runtime };
+        Toolbox { shared: Arc::new(shared) }
     }
 
     /// Ends its calls when `closing` fires, and counts them. Only for one that was just made.
@@ -101,6 +105,14 @@ impl Toolbox {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.closing = closing;
             shared.under_way = under_way;
+        }
+        self
+    }
+
+    /// Lets commands find programs in a directory. Only for one that was just made.
+    pub(crate) fn finding(mut self, program_dir: Option<PathBuf>) -> Toolbox {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.program_dir = program_dir;
         }
         self
     }
@@ -171,6 +183,7 @@ impl Toolbox {
                 let mut call = ToolCall::detached(&name, arguments, &self.shared.cwd);
                 call.cancel = cancel.clone();
                 call.progress = progress;
+                call.program_dir.clone_from(&self.shared.program_dir);
                 tokio::select! {
                     biased;
                     ended = AssertUnwindSafe(self.permitted(tool, call)).catch_unwind() => ended.unwrap_or_else(|_| {
