@@ -165,7 +165,8 @@ fn p23_layers() {
                 "compat": {"supportsStrictTools": false},
                 "models": [
                     {"id": "claude-fable-5", "name": "Mine"}, // replaces
-                    {"id": "extra", "contextWindow": 5000, "input": ["text", "image"], "cost": {"input": 1}},
+                    {"id": "extra", "contextWindow": 5000, "input": ["text", "image"],
+                     "cost": {"input": 1, "output": 0, "cacheRead": 0, "cacheWrite": 0}},
                 ],
                 "modelOverrides": {
                     "claude-fable-5-1": {"name": "Cheap", "cost": {"output": 7}, "thinkingLevelMap": {"max": null}, "compat": {"x": 1}},
@@ -265,6 +266,63 @@ fn p22_earlier_entries() {
     assert_eq!(find(&models, "mine/a").name, "Changed");
     assert_eq!(place("mine/b"), ("openai-completions", "https://a.example/v1"));
     assert_eq!(place("mine/d"), ("anthropic-messages", "https://c.example"));
+}
+
+/// P20–P22: the place of everything that does not fit is named, at any depth; so is a key that is missing. What no rule knows may be
+/// anything.
+#[test]
+fn p20_every_place_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let fits = json!({"providers": {"p": {"baseUrl": "https://p", "unknown": 1, "compat": {"x": []},
+        "modelOverrides": {"m": {"cost": {"input": 1}, "samplingParams": {"x": []}}}}}});
+    assert_eq!(configured(dir.path(), &fits.to_string()).model_problems(), []);
+    for (provider, places) in [
+        (json!({"name": ""}), &["name"][..]),
+        (json!({"oauth": "other"}), &["oauth"]),
+        (json!({"headers": {"X": null}}), &["headers.X"]),
+        (
+            json!({"compat": {"supportsStore": "yes", "thinkingFormat": "loud"}}),
+            &["compat.supportsStore", "compat.thinkingFormat"],
+        ),
+        (json!({"compat": {"openRouterRouting": {"order": ["a", 1]}}}), &["compat.openRouterRouting.order.1"]),
+        (
+            json!({"compat": {"chatTemplateKwargs": {"a": {"$var": "x"}}}}),
+            &["compat.chatTemplateKwargs.a", "compat.chatTemplateKwargs.a.$var"],
+        ),
+        (json!({"compat": {"allowedFallbackModels": ["m"]}}), &["compat.allowedFallbackModels.0"]),
+        (json!({"models": [{"id": ""}, {}]}), &["models.0.id", "models.1.id"]),
+        (json!({"models": [{"id": "m", "cost": {"input": 1}}]}), &["models.0.cost.output"]),
+        (
+            json!({"models": [{"id": "m", "contextWindow": 0, "inputLimits": {"images": {"resize": {"jpegQuality": 101}}}}]}),
+            &["models.0.inputLimits.images.resize.jpegQuality", "models.0.contextWindow"],
+        ),
+        (json!({"models": [{"id": "m", "thinkingLevelMap": {"low": 1}}]}), &["models.0.thinkingLevelMap.low"]),
+        (
+            json!({"modelOverrides": {"m": {"samplingParamsByThinkingLevel": {"low": 1}}}}),
+            &["modelOverrides.m.samplingParamsByThinkingLevel.low"],
+        ),
+    ] {
+        let problems = configured(dir.path(), &json!({"providers": {"p": provider}}).to_string()).model_problems();
+        let (_, faults) = problems[0].message.split_once("is wrong: ").expect("faults");
+        let named: Vec<&str> = faults.split("; ").filter_map(|fault| fault.split(" must be ").next()).collect();
+        let places: Vec<String> = places.iter().map(|place| format!("providers.p.{place}")).collect();
+        assert_eq!(named, places);
+    }
+}
+
+/// P22, P24, P224: the host may use what pi's file has no form for.
+#[test]
+fn p24_the_host_may_say_more() {
+    let engine = engine(options());
+    let provider = |compat: Value| {
+        json!({"providers": {"p": {"baseUrl": "https://p", "headers": {"X": null}, "compat": {"allowedFallbackModels": compat}}}}).to_string()
+    };
+    engine.configure_models(&provider(json!(["m", {"model": "n"}]))).unwrap();
+    let priced = json!({"providers": {"p": {"api": "x", "baseUrl": "https://p", "models": [{"id": "m", "cost": {"input": 2}}]}}});
+    engine.configure_models(&priced.to_string()).unwrap();
+    assert_eq!(find(&engine.models(), "p/m").prices.rates.input, 2.0);
+    let error = engine.configure_models(&provider(json!([{"provider": "p"}]))).unwrap_err();
+    assert!(error.message().contains("providers.p.compat.allowedFallbackModels.0.model"), "{error}");
 }
 
 /// P20, P21, P25: what is wrong is told, and the rest stays usable.

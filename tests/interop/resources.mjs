@@ -15,7 +15,7 @@
 //   {"do": "scope", "models", "patterns"}         the models patterns mean
 //   {"do": "store", "file", "provider", "key"}    a key stored in auth.json
 //   {"do": "stored", "file", "provider"}          what is stored there
-//   {"do": "models", "file"}                      models of the providers "p" and "q" by models.json
+//   {"do": "models", "file"}                      models of the providers "p" and "q" by models.json, and the places it finds wrong
 //
 // Every request is answered by {"ok": true, "value"} or {"ok": false, "error"}.
 import { createInterface } from "node:readline";
@@ -75,7 +75,10 @@ const answers = {
 		const options = { modelsPath: it.file, authPath: `${it.file}.auth`, modelsStorePath: `${it.file}.store`, refreshOnCreate: false };
 		const runtime = await ModelRuntime.create(options);
 		const shown = (model) => [full(model), model.name, model.api, model.baseUrl, model.reasoning, model.input, model.contextWindow, model.maxTokens, model.cost.input];
-		return { models: [...runtime.getModels("p"), ...runtime.getModels("q")].map(shown), error: runtime.getError() !== undefined };
+		const error = runtime.getError();
+		// One line for each complaint; a place may have several.
+		const faults = [...(error ?? "").matchAll(/^ {2}- (.*?): /gm)].map((it) => it[1]);
+		return { models: [...runtime.getModels("p"), ...runtime.getModels("q")].map(shown), error: error !== undefined, faults };
 	},
 };
 

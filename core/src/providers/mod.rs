@@ -37,6 +37,7 @@ mod logins;
 mod model;
 mod models;
 mod models_file;
+mod models_shape;
 mod openai_chat;
 mod openai_responses;
 mod openai_shared;

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::lenient_config;
+use super::{lenient_config, models_shape};
 use crate::message::JsonObject;
 
 /// Most bytes of a file.
 const LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Most faults that an error names.
+const SHOWN: usize = 8;
 
 /// Configuration of models that is not in use, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,7 +71,7 @@ impl ProviderConfig {
 /// Errors: what is wrong with it; then nothing of it counts.
 pub(super) fn read(path: &Path) -> Result<Vec<ProviderConfig>, ModelProblem> {
     match text(path)? {
-        Some(text) => parse(&text).map_err(|message| problem(path, message)),
+        Some(text) => checked(&text, false).map_err(|message| problem(path, message)),
         None => Ok(Vec::new()),
     }
 }
@@ -116,16 +119,20 @@ fn text(path: &Path) -> Result<Option<String>, ModelProblem> {
     Ok(Some(text))
 }
 
-/// Reads a configuration.
+/// Reads a configuration that the host gives as a text.
 ///
 /// Errors: what is wrong with it, naming the places.
 pub(super) fn parse(text: &str) -> Result<Vec<ProviderConfig>, String> {
+    checked(text, true)
+}
+
+/// `host` says that it is no file, but the host's.
+fn checked(text: &str, host: bool) -> Result<Vec<ProviderConfig>, String> {
     let value: Value = serde_json::from_str(&lenient_config::plain(text))
         .map_err(|error| format!("the configuration of models is no JSON: {error}"))?;
-    let mut check = Check::default();
-    check.file(&value);
-    if !check.wrong.is_empty() {
-        let (shown, more) = check.wrong.split_at(check.wrong.len().min(8));
+    let faults = models_shape::faults(&value, host);
+    if !faults.is_empty() {
+        let (shown, more) = faults.split_at(faults.len().min(SHOWN));
         let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
         return Err(format!("the configuration of models is wrong: {}{more}", shown.join("; ")));
     }
@@ -133,129 +140,4 @@ pub(super) fn parse(text: &str) -> Result<Vec<ProviderConfig>, String> {
     Ok(providers
         .filter_map(|(id, values)| Some(ProviderConfig { id: id.clone(), values: values.as_object()?.clone() }))
         .collect())
-}
-
-/// Collects the places where something of the wrong type stands.
-#[derive(Default)]
-struct Check {
-    wrong: Vec<String>,
-}
-
-impl Check {
-    fn expect(&mut self, ok: bool, path: &str, what: &str) -> bool {
-        if !ok {
-            self.wrong.push(format!("{path} must be {what}"));
-        }
-        ok
-    }
-
-    fn file(&mut self, value: &Value) {
-        let Some(file) = value.as_object() else {
-            self.expect(false, "the file", "an object");
-            return;
-        };
-        let Some(providers) = file.get("providers").and_then(Value::as_object) else {
-            self.expect(false, "providers", "an object");
-            return;
-        };
-        for (id, provider) in providers {
-            let path = format!("providers.{id}");
-            let Some(provider) = provider.as_object() else {
-                self.expect(false, &path, "an object");
-                continue;
-            };
-            self.texts(provider, &path, &["name", "baseUrl", "apiKey", "api", "oauth"]);
-            self.headers(provider, &path);
-            self.objects(provider, &path, &["compat", "modelOverrides"]);
-            self.flags(provider, &path, &["authHeader"]);
-            match provider.get("models") {
-                None => {}
-                Some(Value::Array(models)) => {
-                    for (at, model) in models.iter().enumerate() {
-                        self.model(model, &format!("{path}.models.{at}"), true);
-                    }
-                }
-                Some(_) => drop(self.expect(false, &format!("{path}.models"), "a list")),
-            }
-            let overrides = provider.get("modelOverrides").and_then(Value::as_object).into_iter().flatten();
-            for (model, changes) in overrides {
-                self.model(changes, &format!("{path}.modelOverrides.{model}"), false);
-            }
-        }
-    }
-
-    fn model(&mut self, model: &Value, path: &str, needs_id: bool) {
-        let Some(model) = model.as_object() else {
-            self.expect(false, path, "an object");
-            return;
-        };
-        if needs_id {
-            let id = model.get("id").and_then(Value::as_str);
-            self.expect(id.is_some_and(|id| !id.is_empty()), &format!("{path}.id"), "a text");
-        }
-        // An override has neither api nor baseUrl; what stands there does not count.
-        self.texts(model, path, if needs_id { &["name", "api", "baseUrl"] } else { &["name"] });
-        self.flags(model, path, &["reasoning"]);
-        self.headers(model, path);
-        let objects = [
-            "compat",
-            "cost",
-            "thinkingLevelMap",
-            "promptCache",
-            "inputLimits",
-            "samplingParams",
-            "samplingParamsByThinkingLevel",
-        ];
-        self.objects(model, path, &objects);
-        self.numbers(model, path, &["contextWindow", "maxTokens"]);
-        if let Some(cost) = model.get("cost").and_then(Value::as_object) {
-            self.numbers(cost, &format!("{path}.cost"), &["input", "output", "cacheRead", "cacheWrite"]);
-        }
-        if let Some(map) = model.get("thinkingLevelMap").and_then(Value::as_object) {
-            for (level, word) in map {
-                self.expect(
-                    word.is_string() || word.is_null(),
-                    &format!("{path}.thinkingLevelMap.{level}"),
-                    "a text or null",
-                );
-            }
-        }
-        if let Some(input) = model.get("input") {
-            let known = |kind: &Value| matches!(kind.as_str(), Some("text" | "image"));
-            let ok = input.as_array().is_some_and(|input| input.iter().all(known));
-            self.expect(ok, &format!("{path}.input"), "a list of \"text\" and \"image\"");
-        }
-    }
-
-    fn texts(&mut self, object: &JsonObject, path: &str, keys: &[&str]) {
-        self.each(object, path, keys, "a text", Value::is_string);
-    }
-
-    fn flags(&mut self, object: &JsonObject, path: &str, keys: &[&str]) {
-        self.each(object, path, keys, "true or false", Value::is_boolean);
-    }
-
-    fn objects(&mut self, object: &JsonObject, path: &str, keys: &[&str]) {
-        self.each(object, path, keys, "an object", Value::is_object);
-    }
-
-    fn numbers(&mut self, object: &JsonObject, path: &str, keys: &[&str]) {
-        let ok = |value: &Value| value.as_f64().is_some_and(|number| number >= 0.0);
-        self.each(object, path, keys, "a number that is not negative", ok);
-    }
-
-    fn headers(&mut self, object: &JsonObject, path: &str) {
-        self.objects(object, path, &["headers"]);
-        for (name, value) in object.get("headers").and_then(Value::as_object).into_iter().flatten() {
-            self.expect(value.is_string() || value.is_null(), &format!("{path}.headers.{name}"), "a text or null");
-        }
-    }
-
-    fn each(&mut self, object: &JsonObject, path: &str, keys: &[&str], what: &str, ok: impl Fn(&Value) -> bool) {
-        for key in keys {
-            if let Some(value) = object.get(*key) {
-                self.expect(ok(value), &format!("{path}.{key}"), what);
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! The real pi (`peer.mjs`, `resources.mjs` and `protocols.mjs`, run by the Node of `build/peer`) as a partner in tests, and what a reader sees of a session
 //! in either implementation.
 
+pub mod generated;
 mod op;
 mod state;
 

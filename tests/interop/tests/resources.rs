@@ -14,48 +14,11 @@ use branchline::resources::templates::{self, PromptTemplate};
 use branchline::resources::{context_files, frontmatter};
 use branchline::{Discover, Engine, EngineOptions, ResourceOptions, Resources, block_on};
 use branchline_interop::Peer;
+use branchline_interop::generated::{Dice, ask, same};
 use serde_json::{Value, json};
-
-/// Numbers that are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % sides as u64) as usize
-    }
-
-    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.roll(of.len())]
-    }
-
-    /// Up to `most` pieces, one behind the other.
-    fn soup(&mut self, pieces: &[&str], most: usize) -> String {
-        (0..=self.roll(most)).map(|_| *self.pick(pieces)).collect()
-    }
-}
 
 fn pi() -> Option<Peer> {
     Peer::start_script("resources.mjs")
-}
-
-fn ask(peer: &mut Peer, request: Value) -> Result<Value, String> {
-    peer.ask(&request.to_string()).map(|text| serde_json::from_str(&text).expect("JSON"))
-}
-
-/// Equal, numbers by value.
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
-        }
-        (a, b) => a == b,
-    }
 }
 
 /// P751–P753.
@@ -500,89 +463,6 @@ fn models_by_text() {
         }
         assert_eq!(found, wanted, "{chosen:?} in {models:?}");
     }
-}
-
-/// P20–P25: files that are right.
-#[test]
-fn models_of_configuration() {
-    let Some(mut peer) = pi() else { return };
-    let mut dice = Dice(7);
-    let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("models.json");
-    let mut seen = 0;
-    for _ in 0..250 {
-        let mut providers = serde_json::Map::new();
-        for name in ["p", "q"] {
-            let mut provider = serde_json::Map::new();
-            let mut may = |dice: &mut Dice, key: &str, value: Value, sides: usize| {
-                if dice.roll(sides) == 0 {
-                    provider.insert(key.to_owned(), value);
-                }
-            };
-            may(&mut dice, "baseUrl", json!("https://p.example/v1"), 2);
-            may(&mut dice, "api", json!("openai-completions"), 2);
-            may(&mut dice, "apiKey", json!("k"), 3);
-            let models: Vec<Value> = (0..dice.roll(4)).map(|_| model(&mut dice)).collect();
-            may(&mut dice, "models", json!(models), 1);
-            let mut changes = model(&mut dice);
-            changes.as_object_mut().expect("an object").remove("id");
-            may(&mut dice, "modelOverrides", json!({"m": changes}), 3);
-            providers.insert(name.to_owned(), Value::Object(provider));
-        }
-        std::fs::write(&file, json!({"providers": providers}).to_string()).expect("a file");
-        let catalogue = CatalogueOptions::default().models_file(&file);
-        let keys = KeyOptions::default().environment(false);
-        let engine =
-            Engine::new(EngineOptions::default().worker_threads(1).keys(keys).catalogue(catalogue)).expect("an engine");
-        let input = |model: &Model| if model.images { json!(["text", "image"]) } else { json!(["text"]) };
-        let shown: Vec<Value> = engine
-            .models()
-            .iter()
-            .filter(|model| matches!(model.provider.as_str(), "p" | "q"))
-            .map(|it| {
-                json!([
-                    it.full_name(),
-                    it.name,
-                    it.api,
-                    it.base_url,
-                    it.reasoning,
-                    input(it),
-                    it.context_window,
-                    it.max_tokens,
-                    it.prices.rates.input
-                ])
-            })
-            .collect();
-        seen += shown.len();
-        let theirs = ask(&mut peer, json!({"do": "models", "file": file})).expect("pi composes");
-        let ours = json!({"models": shown, "error": !engine.model_problems().is_empty()});
-        assert!(same(&ours, &theirs), "{}\n pi   {theirs}\n ours {ours}", json!(providers));
-    }
-    assert!(seen > 100, "{seen}");
-}
-
-/// A model entry of `models.json`.
-fn model(dice: &mut Dice) -> Value {
-    let mut model = json!({"id": dice.pick(&["m", "n", "a/b:c"])});
-    let price = 1 + dice.roll(9);
-    let choices = [
-        ("name", json!("Name")),
-        ("api", json!(dice.pick(&["openai-completions", "anthropic-messages", "other"]))),
-        ("baseUrl", json!("https://m.example/x")),
-        ("reasoning", json!(dice.roll(2) == 0)),
-        ("input", json!(["text", "image"])),
-        ("contextWindow", json!(1000)),
-        ("maxTokens", json!(10)),
-        ("cost", json!({"input": price, "output": 2, "cacheRead": 3, "cacheWrite": 4})),
-        ("compat", json!({"supportsStore": false})),
-        ("unknown", json!(1)),
-    ];
-    for (key, value) in choices {
-        if dice.roll(3) == 0 {
-            model[key] = value;
-        }
-    }
-    model
 }
 
 /// P31: each finds what the other stored, and loses nothing when both store at the same time.
