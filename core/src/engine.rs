@@ -173,7 +173,7 @@ impl Engine {
         let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone(), runtime.handle().clone()));
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
-        let remote = Arc::new(Remote::new(Services { http, credentials }));
+        let remote = Arc::new(Remote::new(Services { http, credentials }, catalogue.clone()));
         let builtin = tools::builtin();
         let shared = EngineShared {
             handle: runtime.handle().clone(),

@@ -282,6 +282,28 @@ fn p224_a_fallback_that_answers_has_its_own_prices() {
     assert_eq!(betas(&server), "server-side-fallback-2026-07-01");
 }
 
+/// P224: a fallback that is named without prices has those its provider's model of that id has; one that nobody knows has those of
+/// the model that was asked.
+#[test]
+fn p224_a_known_fallback_has_the_prices_of_the_catalogue() {
+    let flags = json!({"allowedFallbackModels": ["cheap", {"model": "tiered"}, "unknown"]});
+    let usage = || json!({"input_tokens": 1_000_000, "output_tokens": 1});
+    let replies = ["cheap", "tiered", "unknown", "m"].map(|served| claude("1", served, usage())).to_vec();
+    let (server, model, engine) = serve(ANTHROPIC, flags, replies);
+    let tier = json!({"inputTokensAbove": 1000, "input": 7, "output": 0, "cacheRead": 0, "cacheWrite": 0});
+    let entry =
+        |id: &str, cost: Value| json!({"id": id, "api": ANTHROPIC, "baseUrl": "https://x.example", "cost": cost});
+    let known = json!({"providers": {
+        "demo": {"models": [entry("cheap", json!({"input": 0.5})), entry("tiered", json!({"input": 1, "tiers": [tier]}))]},
+        "other": {"models": [entry("unknown", json!({"input": 50}))]},
+    }});
+    engine.configure_models(&known.to_string()).unwrap();
+    let ask = || ask(&engine, asking(&model, vec![user("1")], &[]));
+    let costs: Vec<f64> = (0..4).map(|_| ask().message.usage().unwrap().cost.input).collect();
+    assert_eq!(costs, [0.5, 7.0, 3.0, 3.0]);
+    assert_eq!(last_body(&server)["fallbacks"], json!([{"model": "cheap"}, {"model": "tiered"}, {"model": "unknown"}]));
+}
+
 #[test]
 fn p62_a_router_bills_here_too() {
     let bill = json!({"input_tokens": 10, "output_tokens": 1, "cost": 0.5, "is_byok": true, "cost_details": {"upstream_inference_cost": 0.25}});

@@ -23,6 +23,7 @@ pub mod credentials;
 mod custom;
 mod direct;
 mod drive;
+mod fallbacks;
 mod forms;
 mod google;
 mod grammar;

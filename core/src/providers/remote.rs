@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::anthropic::Anthropic;
+use super::catalogue::Catalogue;
 use super::drive::{Services, drive, failed};
 use super::google::Google;
 use super::openai_chat::OpenAiChat;
 use super::openai_responses::OpenAiResponses;
 use super::protocol::Protocol;
-use super::{Model, Provider, Request, ResponseStream};
+use super::{Model, Provider, Request, ResponseStream, fallbacks};
 
 /// Every protocol there is.
 pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
@@ -19,14 +20,16 @@ pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
 pub(crate) struct Remote {
     protocols: Vec<Arc<dyn Protocol>>,
     services: Arc<Services>,
+    catalogue: Arc<Catalogue>,
 }
 
 impl Remote {
-    pub(crate) fn new(services: Services) -> Remote {
-        Remote { protocols: protocols(), services: Arc::new(services) }
+    pub(crate) fn new(services: Services, catalogue: Arc<Catalogue>) -> Remote {
+        Remote { protocols: protocols(), services: Arc::new(services), catalogue }
     }
 
-    fn stream(&self, request: Request) -> ResponseStream {
+    fn stream(&self, mut request: Request) -> ResponseStream {
+        request.model = fallbacks::priced(request.model, &self.catalogue);
         let api = &request.model.api;
         match self.protocols.iter().find(|protocol| protocol.api() == api) {
             Some(protocol) => drive(protocol.clone(), self.services.clone(), request),
