@@ -10,6 +10,7 @@
 #   make bench-stream         answers of a service on loopback side by side with pi
 #   make fuzz                 a minute of random input for each reader of what services send (FUZZ_SECONDS=60)
 #   make bench-cancel         how fast searches of a million files end when they are cancelled
+#   make check-targets        compiles for macOS, arm64 and musl: clippy without warnings, nothing is run
 #   make header               writes include/branchline.h anew
 #   make test-long            the 10,000-command test, which takes half a minute
 #   make test-local-model     a real small model in llama.cpp's server (200 MB, once)
@@ -22,13 +23,13 @@ PY    := $(VENV)/bin/python
 DIR   ?= tests/conformance/cases
 NEED  := sh tools/need.sh
 
-.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header clean \
+.PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header check-targets clean \
 	need-rust need-cc need-cxx need-python need-node \
 	demo-rust demo-c demo-python demo-node \
 	test-rust test-doc test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
 
 help:
-	@sed -n '2,15s/^# \{0,1\}//p' Makefile
+	@sed -n '2,20s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
@@ -122,6 +123,10 @@ lint-python: bindings/python/.built
 
 lint-node: bindings/node/.built
 	cd bindings/node && npm run --silent types
+
+# Needs rustup and python3 with venv; brings the standard libraries and a C compiler for those systems (half a GB, once).
+check-targets: need-rust need-python
+	@sh tools/check-targets.sh
 
 header: need-rust
 	cargo run --quiet -p branchline-header

@@ -29,6 +29,7 @@ fn text(result: &ToolResult) -> &str {
 }
 
 /// Whether a process runs (a zombie does not).
+#[cfg(target_os = "linux")]
 fn alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')

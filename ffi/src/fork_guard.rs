@@ -7,6 +7,7 @@
 //! kernel clears in children (one load), or where there is none by the process id (a system call, about 50 ns).
 
 use std::sync::OnceLock;
+#[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicU32, Ordering};
 
 enum Owner {

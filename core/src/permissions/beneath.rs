@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::fence::outside;
@@ -34,7 +34,7 @@ const ON_THE_WAY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags
 /// Opens `rest` below `anchor` in one call of the system. `None` where that cannot decide.
 #[cfg(target_os = "linux")]
 pub(super) fn open_directly(anchor: &Path, rest: &Path, flags: OFlags) -> Option<io::Result<OwnedFd>> {
-    use rustix::fs::ResolveFlags;
+    use rustix::fs::{CWD, ResolveFlags};
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let anchor = rustix::fs::openat2(CWD, anchor, ON_THE_WAY, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?;
     let rest = if rest.as_os_str().is_empty() { Path::new(".") } else { rest };
