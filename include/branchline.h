@@ -1406,7 +1406,8 @@ branchline_status branchline_session_run_bash(branchline_session *session,
 branchline_status branchline_session_abort_bash(branchline_session *session, branchline_error **error);
 
 /// Starts a run with a message of the host instead of a user's. `message_json`: `{"customType","content","display"?,
-/// "details"?}`. `options` may be NULL; images in them are not used.
+/// "details"?}`. `options` may be NULL; `images_json` and `literal` in them are not used: the message has its images in
+/// its content, and its text is sent as it is.
 ///
 /// Ownership: borrows everything.
 /// Threads: any, also from inside callbacks.
@@ -2114,7 +2115,7 @@ branchline_status branchline_request_push_n(branchline_request *request,
 /// Threads: any, but not to be waited for where a login is made anew: that holds the lock. Blocks while files are written
 /// and other programs have the lock, 30 seconds at most.
 /// Errors: INVALID_ARGUMENT, also for an engine without such a file; STORAGE_FAILED, and then the file is what it was;
-/// CLOSED, INVALID_HANDLE, FORKED.
+/// WOULD_DEADLOCK inside the `on_call` of a login source; CLOSED, INVALID_HANDLE, FORKED.
 branchline_status branchline_engine_store_key(branchline_engine *engine,
                                               const char *provider,
                                               const char *key,

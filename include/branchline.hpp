@@ -368,9 +368,15 @@ public:
     call.check(branchline_session_record_bash(get(), execution_json.c_str(), &out, call.out()));
     return detail::take(out);
   }
-  void prompt_custom(const std::string &message_json) {
+  /// Starts a run with a message of the host instead of a user's. `forced_prompt` as in prompt().
+  void prompt_custom(const std::string &message_json,
+                     branchline_when_running when_running = BRANCHLINE_WHEN_RUNNING_REFUSE,
+                     const char *forced_prompt = nullptr) {
     detail::Call call;
-    call.check(branchline_session_prompt_custom(get(), message_json.c_str(), nullptr, call.out()));
+    branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
+    options.when_running = when_running;
+    options.forced_prompt = forced_prompt;
+    call.check(branchline_session_prompt_custom(get(), message_json.c_str(), &options, call.out()));
   }
   std::string send_custom_message(const std::string &message_json,
                                   branchline_delivery delivery = BRANCHLINE_DELIVERY_STORE) {

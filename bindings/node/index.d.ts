@@ -305,8 +305,8 @@ export interface Login {
 /**
  * Makes a login anew, when fewer than five minutes of it remain and by one program at a time: gives the one that takes its
  * place, within 15 seconds. It is stored, also when the request that needed it is aborted. What it throws, or rejects with, is
- * the failure of the request, unless the login is good for a moment yet. `signal` aborts when it takes too long. Must not wait
- * for `storeLogin` and its neighbours.
+ * the failure of the request, unless the login is good for a moment yet. `signal` aborts when it takes too long. The
+ * file is locked meanwhile: in it `storeLogin` and its neighbours reject with `would_deadlock`, elsewhere they wait for it.
  */
 export type LoginSource = (
   request: { provider: string; login: Login },
@@ -1039,8 +1039,8 @@ export declare class Session {
 
   /** Sends a prompt at once and gives its events. Errors: `running`, `compacting`, `no_model`, `read_only`. */
   prompt(text: string, options?: PromptOptions): Run
-  /** Starts a run with a message of the host instead of a user's. Errors: as `prompt`. */
-  promptCustom(message: HostMessage, options?: Omit<PromptOptions, 'images'>): Run
+  /** Starts a run with a message of the host instead of a user's; its text is sent as it is. Errors: as `prompt`. */
+  promptCustom(message: HostMessage, options?: Omit<PromptOptions, 'images' | 'expand'>): Run
   /** Sends a prompt and waits for its end. Errors: as `prompt`. */
   run(text: string, options?: PromptOptions): Promise<RunResult>
   /** All events of the session from now on. Waiting for them does not keep the process alive. */

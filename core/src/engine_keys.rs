@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::engine::{Engine, EngineOptions};
 use crate::error::{Error, ErrorCode, Result};
-use crate::providers::{Login, LoginSource, StoredKey};
+use crate::providers::{self, Login, LoginSource, StoredKey};
 
 /// What is stored for one provider, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,13 +41,13 @@ impl Engine {
     /// made if they are not there, readable by their owner only. It is the file of pi: what is stored there is known to pi, too.
     /// From the next request on the key is used.
     ///
-    /// Errors: `invalid_argument` without a file or a provider, `storage_failed`; then the file is what it was. `closed`.
+    /// Errors: `invalid_argument` without a file or a provider, `storage_failed`; then the file is what it was.
+    /// `would_deadlock` in a [`LoginSource`] that is asked under the lock of this file, `closed`.
     pub async fn store_key(&self, provider: &str, key: StoredKey) -> Result<()> {
         self.change_stored(provider, Some(key.entry())).await.map(drop)
     }
 
-    /// The same for a login (P32). Its entry gets the type `oauth`. Not to be waited for in a [`LoginSource`], which has the
-    /// lock: what it gives is stored.
+    /// The same for a login (P32). Its entry gets the type `oauth`. What a [`LoginSource`] gives is stored by itself.
     ///
     /// Errors: as [`store_key`](Engine::store_key).
     pub async fn store_login(&self, login: Login) -> Result<()> {
@@ -68,12 +68,13 @@ impl Engine {
     /// Errors: as [`store_key`](Engine::store_key).
     pub async fn stored_keys(&self) -> Result<Vec<StoredEntry>> {
         let file = self.shared().keyring.file().ok_or_else(no_file)?;
+        let lock = providers::locking(file.clone());
         let read = move || {
             let kind = |entry: &Value| entry.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
             if !file.path().exists() {
                 return Ok(Vec::new());
             }
-            let entries = file.lock()?.entries()?;
+            let entries = lock()?.entries()?;
             Ok(entries.into_iter().map(|(provider, entry)| StoredEntry { kind: kind(&entry), provider }).collect())
         };
         self.shared().blocking(read).await
@@ -85,7 +86,8 @@ impl Engine {
             return Err(Error::new(ErrorCode::InvalidArgument, "a key is stored for a provider; give its name"));
         }
         let provider = provider.to_owned();
-        self.shared().blocking(move || file.lock()?.put(&provider, entry)).await
+        let lock = providers::locking(file);
+        self.shared().blocking(move || lock()?.put(&provider, entry)).await
     }
 }
 

@@ -298,6 +298,61 @@ fn p32_failures() {
     assert_eq!(key(&engine, CLAUDE), "fresh");
 }
 
+/// A source that stores something itself, before it gives a future and in it.
+struct Storing {
+    engine: Mutex<Option<branchline::Engine>>,
+    elsewhere: branchline::Engine,
+    told: Mutex<Vec<ErrorCode>>,
+}
+
+impl LoginSource for Storing {
+    fn refresh(&self, login: Login) -> LoginFuture {
+        let engine = self.engine.lock().unwrap().clone().unwrap();
+        block_on(self.elsewhere.store_key("beside", StoredKey::new("k"))).unwrap();
+        let refused = [
+            block_on(engine.forget_stored("other")).unwrap_err(),
+            block_on(engine.store_key("other", StoredKey::new("k"))).unwrap_err(),
+            block_on(engine.stored_keys()).unwrap_err(),
+        ];
+        self.told.lock().unwrap().extend(refused.map(|error| error.code()));
+        // Another thread is another writer: it waits until this is over.
+        let later = engine.clone();
+        std::thread::spawn(move || block_on(later.store_key("later", StoredKey::new("l"))).unwrap());
+        Box::pin(async move {
+            let error = engine.store_login(login.clone()).await.unwrap_err();
+            let mut entry = login.entry;
+            entry.insert("access".to_owned(), error.to_string().into());
+            entry.insert("expires".to_owned(), (now_ms() + 3_600_000).into());
+            Ok(entry)
+        })
+    }
+}
+
+/// P32: a source of logins that stores into the file which is locked for it hears so at once, and does not wait for itself.
+#[test]
+fn p32_a_source_does_not_wait_for_itself() {
+    let (dir, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("auth.json");
+    stored_login(&file, -2);
+    let source = Arc::new(Storing {
+        engine: Mutex::default(),
+        elsewhere: engine(keys(&beside.path().join("auth.json"))),
+        told: Mutex::default(),
+    });
+    let engine = engine(keys(&file).logins(source.clone()));
+    *source.engine.lock().unwrap() = Some(engine.clone());
+    let token = key(&engine, CLAUDE);
+    assert!(token.contains("under the lock") && token.contains("auth.json"), "{token}");
+    assert_eq!(*source.told.lock().unwrap(), [ErrorCode::WouldDeadlock; 3]);
+    let begun = std::time::Instant::now();
+    while read(&file).get("later").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "another thread waits and then stores");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(read(&file)["other"], 1, "and what was refused did nothing");
+    source.engine.lock().unwrap().take();
+}
+
 /// P32: a host in another language makes logins anew by requests. The source may be changed while the engine runs.
 #[test]
 fn p32_logins_by_requests() {

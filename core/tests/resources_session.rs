@@ -263,3 +263,23 @@ fn s305_a_forced_prompt() {
     assert!(last.messages[0].get("sections").is_some() && last.messages[0].text("").is_empty());
     assert_eq!(stored(&session).len(), 1, "nothing is said twice");
 }
+
+/// S238, S305: a message of the host may have a prompt of its own run, too, and is not expanded.
+#[test]
+fn s305_a_forced_prompt_for_a_message_of_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let cwd = project(dir.path());
+    let engine = engine(dir.path());
+    let script = json!([{"content": [{"type": "text", "text": "a"}]}, {"content": [{"type": "text", "text": "b"}]}]);
+    let (session, control) = scripted_with(&engine, &cwd, script, |options| options);
+    let say = |options: PromptOptions| {
+        let message = branchline::CustomMessage::new("note", "/fix this");
+        block_on(block_on(session.prompt_custom(message, options)).unwrap().result()).unwrap();
+        control.requests().pop().unwrap().messages
+    };
+    let sent = say(PromptOptions::default().forced_prompt("Speak like a pirate."));
+    let systems: Vec<_> = sent.iter().filter(|message| message.role().name() == "system").collect();
+    assert_eq!((systems.len(), systems[0].text("").as_str()), (1, "Speak like a pirate."));
+    assert!(sent.last().unwrap().text("").contains("/fix this"));
+    assert!(say(PromptOptions::default()).iter().all(|message| !message.text("").contains("pirate")));
+}

@@ -132,7 +132,8 @@ pub unsafe extern "C" fn branchline_session_abort_bash(
 }
 
 /// Starts a run with a message of the host instead of a user's. `message_json`: `{"customType","content","display"?,
-/// "details"?}`. `options` may be NULL; images in them are not used.
+/// "details"?}`. `options` may be NULL; `images_json` and `literal` in them are not used: the message has its images in
+/// its content, and its text is sent as it is.
 ///
 /// Ownership: borrows everything.
 /// Threads: any, also from inside callbacks.

@@ -43,7 +43,7 @@ unsafe fn stored_key(key: *const c_char, options_json: *const c_char) -> Result<
 /// Threads: any, but not to be waited for where a login is made anew: that holds the lock. Blocks while files are written
 /// and other programs have the lock, 30 seconds at most.
 /// Errors: INVALID_ARGUMENT, also for an engine without such a file; STORAGE_FAILED, and then the file is what it was;
-/// CLOSED, INVALID_HANDLE, FORKED.
+/// WOULD_DEADLOCK inside the `on_call` of a login source; CLOSED, INVALID_HANDLE, FORKED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn branchline_engine_store_key(
     engine: *mut branchline_engine,

@@ -115,13 +115,15 @@ impl Desk {
                         _ => request.session_id(),
                     };
                     let (id, session) = (request.id(), session.to_owned());
-                    let object = Arc::new(RequestObject::new(request));
-                    let weak = Arc::downgrade(&object);
-                    let Ok(handle) = Handle::from_arc(object) else { continue };
-                    open.retain(|_, (_, request)| request.strong_count() > 0);
-                    open.insert(id, (handle.token().addr(), weak));
-                    let call = || table.on_call(handle.into_token());
-                    callbacks::inside(key, || callbacks::serving(session, call));
+                    request.within(|request| {
+                        let object = Arc::new(RequestObject::new(request));
+                        let weak = Arc::downgrade(&object);
+                        let Ok(handle) = Handle::from_arc(object) else { return };
+                        open.retain(|_, (_, request)| request.strong_count() > 0);
+                        open.insert(id, (handle.token().addr(), weak));
+                        let call = || table.on_call(handle.into_token());
+                        callbacks::inside(key, || callbacks::serving(session, call));
+                    });
                 }
                 Notice::Cancelled(id) => {
                     let Some((token, request)) = open.remove(&id) else { continue };

@@ -84,6 +84,7 @@ static unsigned start(service *self)
 
 typedef struct {
   const char *answer; /* NULL: fail */
+  branchline_engine *engine;
   branchline_session *session;
   int asked, destroyed;
 } vault;
@@ -132,15 +133,23 @@ static char *contents(const char *path)
   return text;
 }
 
+#define AGED "{\"access\":\"sk-old\",\"refresh\":\"sk-refresh\",\"expires\":1,\"mine\":[1]}"
+#define FOREVER "{\"access\":\"sk-of-the-login-%d\",\"refresh\":\"sk-refresh\",\"expires\":4102444800000}"
+
 static void on_login(void *user_data, branchline_request *request)
 {
   branchline_error *error = NULL;
+  char *json = NULL;
   vault *self = user_data;
   CHECK(branchline_request_type(request) == BRANCHLINE_REQUEST_LOGIN);
   CHECK(strcmp(branchline_request_name(request), "mine") == 0);
   CHECK(strstr(branchline_request_arguments(request), "{\"provider\":\"mine\",\"login\":{") &&
         strstr(branchline_request_arguments(request), "\"refresh\":\"sk-refresh\""));
   CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_session_wait_idle(self->session, LONG, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_engine_store_login(self->engine, "mine", AGED, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_engine_store_key(self->engine, "other", "sk", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_engine_forget_stored(self->engine, "other", NULL, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_WOULD_DEADLOCK, branchline_engine_stored_keys(self->engine, &json, &error));
   self->asked++;
   if (self->answer) {
     CHECK(branchline_request_complete(request, "{\"access\":\"sk-wrong\"}", &error) == BRANCHLINE_STATUS_INVALID_ARGUMENT);
@@ -167,9 +176,6 @@ static int leaf_says(branchline_session *session, const char *text)
   branchline_string_free(leaf);
   return says;
 }
-
-#define AGED "{\"access\":\"sk-old\",\"refresh\":\"sk-refresh\",\"expires\":1,\"mine\":[1]}"
-#define FOREVER "{\"access\":\"sk-of-the-login-%d\",\"refresh\":\"sk-refresh\",\"expires\":4102444800000}"
 
 /* Keys and logins in a file, and logins made anew by the host. */
 static void stored(service *service, unsigned port)
@@ -230,6 +236,7 @@ static void stored(service *service, unsigned port)
   prompt(session, "No source?");
   CHECK(leaf_says(session, "no source of logins"));
   memset(&self, 0, sizeof self);
+  self.engine = engine;
   self.session = session;
   callbacks.user_data = &self;
   callbacks.on_call = on_login;

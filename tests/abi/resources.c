@@ -16,15 +16,13 @@ static void put(const char *directory, const char *name, const char *text)
   if (file) fclose(file);
 }
 
-/* What the host's model is asked: everything but the last question is answered and forgotten. */
-static char *asked_with(branchline_requests *requests, branchline_session *session, const char *text,
-                        const branchline_prompt_options *options)
+/* What the host's model is asked when a run begins. */
+static char *question(branchline_requests *requests, branchline_session *session)
 {
   branchline_error *error = NULL;
   branchline_request *request = NULL;
   const char *arguments;
   char *copy;
-  CHECK_OK(branchline_session_prompt(session, text, options, &error));
   CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
   arguments = branchline_request_arguments(request);
   copy = malloc(strlen(arguments) + 1);
@@ -33,6 +31,14 @@ static char *asked_with(branchline_requests *requests, branchline_session *sessi
   branchline_request_free(request);
   CHECK_OK(branchline_session_wait_idle(session, LONG, &error));
   return copy;
+}
+
+static char *asked_with(branchline_requests *requests, branchline_session *session, const char *text,
+                        const branchline_prompt_options *options)
+{
+  branchline_error *error = NULL;
+  CHECK_OK(branchline_session_prompt(session, text, options, &error));
+  return question(requests, session);
 }
 
 static char *asked(branchline_requests *requests, branchline_session *session, const char *text, int literal)
@@ -46,11 +52,16 @@ static char *asked(branchline_requests *requests, branchline_session *session, c
 static void forced_prompt(branchline_requests *requests, branchline_session *session)
 {
   branchline_prompt_options options = BRANCHLINE_PROMPT_OPTIONS_INIT;
+  branchline_error *error = NULL;
   char *json;
 
   options.forced_prompt = "Speak like a pirate.";
   json = asked_with(requests, session, "Well?", &options);
   CHECK(strstr(json, "Speak like a pirate.") && !strstr(json, "Rules of the house."));
+  free(json);
+  CHECK_OK(branchline_session_prompt_custom(session, "{\"customType\":\"note\",\"content\":\"Go on\"}", &options, &error));
+  json = question(requests, session);
+  CHECK(strstr(json, "Speak like a pirate.") && strstr(json, "Go on") && !strstr(json, "Rules of the house."));
   free(json);
   /* A host that was built before the field was there has none, whatever lies behind its struct. */
   options.struct_size = offsetof(branchline_prompt_options, forced_prompt);

@@ -5,7 +5,7 @@ const { bindKeys, bindLogins, bindModels, formOf } = require('./models.cjs')
 const { bound, policyOf } = require('./permissions.cjs')
 const { replayOf } = require('./replay.cjs')
 const { Session, wrap } = require('./session.cjs')
-const { bind, invalid, split: splitTools } = require('./tools.cjs')
+const { bind, invalid, refuseToWaitFor, split: splitTools } = require('./tools.cjs')
 
 /** The native toolbox of an engine, and what must be kept with it. Not for hosts. */
 let toolboxOf
@@ -13,6 +13,7 @@ let toolboxOf
 /** Worker threads, models and defaults. Two engines share nothing. */
 class Engine {
   #native
+  #lock = {} // stands for that of its file with keys, which is held while a login is made anew
   #kept = [] // bindings, which its sessions and toolboxes keep too, also those to come
 
   constructor(given = {}) {
@@ -20,7 +21,7 @@ class Engine {
     const { permissions, keySource, loginSource, ...rest } = given
     const policy = permissions === undefined ? undefined : policyOf(permissions)
     const keys = keySource === undefined || keySource === null ? undefined : bindKeys(keySource)
-    const logins = loginSource === undefined || loginSource === null ? undefined : bindLogins(loginSource)
+    const logins = loginSource === undefined || loginSource === null ? undefined : bindLogins(loginSource, this.#lock)
     this.#kept.push(...(policy?.keep ?? []), ...[keys, logins].filter(Boolean))
     const settings = options({ form: formOf(rest), permissions: policy?.policy, keySource: keys?.number, loginSource: logins?.number })
     this.#native = ask(() => bridge.engine(settings))
@@ -125,26 +126,30 @@ class Engine {
     options(given)
     if (key !== null) text(key, 'the key')
     const stored = json({ ...given, key }, 'the key')
+    refuseToWaitFor(this.#lock)
     await call((ticket) => this.#native.storeKey(ticket, provider, stored))
   }
 
   async storeLogin(provider, login) {
     text(provider, 'provider')
     const stored = json(login, 'the login')
+    refuseToWaitFor(this.#lock)
     await call((ticket) => this.#native.storeLogin(ticket, provider, stored))
   }
 
   async forgetStored(provider) {
     text(provider, 'provider')
+    refuseToWaitFor(this.#lock)
     return JSON.parse(await call((ticket) => this.#native.forgetStored(ticket, provider)))
   }
 
   async storedKeys() {
+    refuseToWaitFor(this.#lock)
     return JSON.parse(await call((ticket) => this.#native.storedKeys(ticket)))
   }
 
   setLoginSource(source) {
-    const logins = source === null ? undefined : bindLogins(source)
+    const logins = source === null ? undefined : bindLogins(source, this.#lock)
     ask(() => this.#native.setLoginSource(logins?.number))
     if (logins) this.#kept.push(logins)
   }

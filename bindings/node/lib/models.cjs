@@ -61,7 +61,7 @@ function bindModels(name, models, answer) {
   if (!Array.isArray(models)) throw invalid('models must be a list of ids and models')
   if (typeof answer !== 'function') throw invalid('the models of a host need a function that answers')
   const definition = json({ name, models }, 'the models')
-  return { definition, binding: bindFunction((request, { signal }) => answer(request, { signal }), write) }
+  return { definition, binding: bindFunction((request, { signal }) => answer(request, { signal }), { write }) }
 }
 
 /** The binding of a function that hands out keys. */
@@ -70,10 +70,10 @@ function bindKeys(source) {
   return bindFunction((request, { signal }) => source(request, { signal }))
 }
 
-/** The binding of a function that makes logins anew. */
-function bindLogins(source) {
+/** The binding of a function that makes logins anew, under the lock of an engine's file with keys. */
+function bindLogins(source, lock) {
   if (typeof source !== 'function') throw invalid('a login source must be a function')
-  return bindFunction((request, { signal }) => source(request, { signal }))
+  return bindFunction((request, { signal }) => source(request, { signal }), { waits: lock })
 }
 
 /** Engine options as the native half takes them; what is no data is given beside them. */

@@ -46,7 +46,7 @@ function recorded(definition, custom, keep) {
 const bindings = new Map()
 const gone = new FinalizationRegistry((number) => bindings.delete(number))
 const running = new Map() // AbortControllers, by request
-const served = new AsyncLocalStorage() // the session whose function is running
+const served = new AsyncLocalStorage() // what waits for the function that is running, until it has ended
 const anchor = {} // of the wait for requests, which does not keep the process alive
 let desk
 let last = 0
@@ -62,10 +62,10 @@ function bind(given) {
 
 /**
  * Has requests with the binding's number answered by a function, as long as the binding is kept. `write` writes what it
- * gives piece by piece, where an answer has pieces.
+ * gives piece by piece, where an answer has pieces. `waits` is what waits for it, unless that is the session of a request.
  */
-function bindFunction(execute, write) {
-  const binding = { execute, write, number: ++last }
+function bindFunction(execute, { write, waits } = {}) {
+  const binding = { execute, write, waits, number: ++last }
   bindings.set(last, new WeakRef(binding))
   gone.register(binding, last)
   if (desk === undefined) {
@@ -101,7 +101,7 @@ function take(notice) {
   else fail(notice.id, 'the function does not exist any more')
 }
 
-async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute, write }) {
+async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute, write, waits }) {
   const controller = new AbortController()
   running.set(id, controller)
   const progress = (update) => {
@@ -115,8 +115,9 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
     controller.abort() // known here before the notice of it comes
     return false
   }
+  const waiting = { for: waits ?? sessionId }
   try {
-    const value = await served.run(sessionId, async () => {
+    const value = await served.run(waiting, async () => {
       const given = await execute(args, context, kind)
       return write ? write(given, push, controller.signal) : given
     })
@@ -126,6 +127,7 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
     fail(id, PLAIN.has(kind) ? reason(error) : failure(error))
   } finally {
     running.delete(id)
+    waiting.for = undefined // what it started may go on, and wait
   }
 }
 
@@ -155,9 +157,9 @@ function failure(error) {
   }
 }
 
-/** Fails inside a function that this session waits for. */
-function refuseToWaitFor(sessionId) {
-  if (sessionId && served.getStore() === sessionId) {
+/** Fails inside a function that this waits for: a session, by its id, or what is given to `bindFunction`. */
+function refuseToWaitFor(waiting) {
+  if (waiting && served.getStore()?.for === waiting) {
     throw new BranchlineError('waiting here would wait for this function; return from it and wait elsewhere', { code: 'would_deadlock' })
   }
 }

@@ -87,7 +87,7 @@ impl Session {
     #[napi]
     pub fn prompt_custom(&self, ticket: u32, message: String, options: String) -> napi::Result<()> {
         let message: CustomMessage = guard(|| options::read(&message))?;
-        let options = guard(|| options::read::<options::Prompt>(&options))?.into();
+        let options = guard(|| options::read::<options::CustomPrompt>(&options))?.into();
         let shared = self.shared.clone();
         self.call(ticket, |session| async move {
             let run = session.prompt_custom(message, options).await?;

@@ -113,6 +113,23 @@ pub(crate) struct Prompt {
     capacity: Option<usize>,
 }
 
+/// What a prompt's options are for a message of the host: its images are in its content, its text is sent as it is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct CustomPrompt {
+    #[serde(default)]
+    when_running: Running,
+    forced_prompt: Option<String>,
+    capacity: Option<usize>,
+}
+
+impl From<CustomPrompt> for PromptOptions {
+    fn from(given: CustomPrompt) -> PromptOptions {
+        let CustomPrompt { when_running, forced_prompt, capacity } = given;
+        Prompt { images: Vec::new(), when_running, expand: None, forced_prompt, capacity }.into()
+    }
+}
+
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 enum Running {

@@ -313,6 +313,22 @@ test('a stored login is made anew by the host, once, and stored', async (t) => {
     assert.match(errorMessage, message)
     assert.ok(!errorMessage.includes(SECRET))
   }
+  // Who makes a login anew has the lock of the file: storing something else there is refused, not waited for.
+  let later
+  await engine.storeLogin('house', aged)
+  engine.setLoginSource(async ({ login }) => {
+    const refused = { code: 'would_deadlock' }
+    await assert.rejects(engine.storeLogin('house', aged), refused)
+    await assert.rejects(engine.storeKey('other', 'k'), refused)
+    await assert.rejects(engine.forgetStored('other'), refused)
+    await assert.rejects(engine.storedKeys(), refused)
+    later = sleep(200).then(() => engine.storeKey('later', 'k')) // what it began may store when it has ended
+    return { ...login, access: SECRET, expires: Date.now() + 3_600_000 }
+  })
+  assert.equal((await s.run('Hi')).stopReason, 'stop')
+  await later
+  assert.deepEqual((await engine.storedKeys()).map(({ provider }) => provider), ['house', 'later'])
+  await engine.storeLogin('house', aged)
   engine.setLoginSource(null)
   assert.match((await s.run('Hi')).errorMessage, /no source of logins/)
   assert.throws(() => engine.setLoginSource('x'), { code: 'invalid_argument' })

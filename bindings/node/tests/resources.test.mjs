@@ -74,6 +74,14 @@ test('a prompt forced for one run', async (t) => {
   assert.match(prompt(), /Use tabs/)
   assert.doesNotMatch(prompt(), /pirate/)
   await assert.rejects(s.run('x', { forcedPrompt: 1 }), { code: 'invalid_argument' })
+  // A message of the host may have one as well; it is sent as it is, so there is nothing to expand.
+  await s.promptCustom({ customType: 'note', content: 'Go on' }, { forcedPrompt: 'Speak like a bard.' }).result()
+  assert.equal(prompt(), 'Speak like a bard.')
+  await s.promptCustom({ customType: 'note', content: 'Go on' }).result()
+  assert.match(prompt(), /Use tabs/)
+  for (const given of [{ expand: false }, { images: [] }]) {
+    await assert.rejects(s.promptCustom({ customType: 'note', content: 'x' }, given).result(), { code: 'invalid_argument' })
+  }
 })
 
 test('resources are read again, and chosen anew', async (t) => {

@@ -93,10 +93,12 @@ pub(crate) fn prompt_custom(
     session: &Session,
     message_json: &str,
     when: &str,
+    forced_prompt: Option<String>,
     capacity: usize,
 ) -> PyResult<Pending> {
     let message: CustomMessage = read(py, message_json)?;
-    let options = PromptOptions::default().when_running(when_running(py, when)?).capacity(capacity);
+    let mut options = PromptOptions::default().when_running(when_running(py, when)?).capacity(capacity);
+    options.forced_prompt = forced_prompt;
     let session = session.own(py)?;
     Ok(Pending::new(async move { session.prompt_custom(message, options).await }, |py, run| {
         Ok(Bound::new(py, Run::new(run))?.into_any())

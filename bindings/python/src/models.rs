@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use branchline::host::{self, HostKeys, HostLogins};
+use branchline::host::{self, Asker, HostKeys, HostLogins};
 use branchline::json;
 use branchline::providers::{Key, Provider};
 use branchline::replay::{self, ReplayOptions};
@@ -87,6 +87,12 @@ pub(crate) fn set_key(
     Ok(())
 }
 
+/// A source whose requests go to `requests`; `None` is nobody.
+fn source<T>(py: Python<'_>, requests: Option<&Requests>, make: impl FnOnce(Asker) -> T) -> PyResult<Option<Arc<T>>> {
+    let asker = requests.map(|requests| requests.asker(py)).transpose()?;
+    Ok(asker.map(|asker| Arc::new(make(asker))))
+}
+
 /// Requests for keys go to `requests` with the number `target`; `None` is nobody.
 #[pyfunction]
 pub(crate) fn set_key_source(
@@ -95,9 +101,8 @@ pub(crate) fn set_key_source(
     requests: Option<&Requests>,
     target: u64,
 ) -> PyResult<()> {
-    let source = requests.map(|requests| requests.asker(py)).transpose()?;
-    let source = source.map(|asker| Arc::new(HostKeys::new(asker, target)) as _);
-    engine.get(py)?.set_key_source(source);
+    let source = source(py, requests, |asker| HostKeys::new(asker, target))?;
+    engine.get(py)?.set_key_source(source.map(|source| source as _));
     Ok(())
 }
 
@@ -109,9 +114,8 @@ pub(crate) fn set_login_source(
     requests: Option<&Requests>,
     target: u64,
 ) -> PyResult<()> {
-    let source = requests.map(|requests| requests.asker(py)).transpose()?;
-    let source = source.map(|asker| Arc::new(HostLogins::new(asker, target)) as _);
-    engine.get(py)?.set_login_source(source);
+    let source = source(py, requests, |asker| HostLogins::new(asker, target))?;
+    engine.get(py)?.set_login_source(source.map(|source| source as _));
     Ok(())
 }
 

@@ -79,6 +79,24 @@ def test_messages_of_the_host(scripted):
         session.prompt_custom("note", {"neither": "nor"})
 
 
+def test_a_message_of_the_host_under_another_prompt(engine, work):
+    requests = []
+
+    def answer(request):
+        requests.append(request)
+        return "ok"
+
+    engine.add_host_provider("ide", "m", answer)
+    session = engine.create_session(work, model="ide/m", in_memory=True, permissions="allow")
+    session.prompt_custom("note", "/name stays", forced_prompt="Speak like a pirate.").result()
+    assert requests[-1].system_prompt == "Speak like a pirate."
+    assert "/name stays" in str(requests[-1].messages[-1])
+    session.prompt_custom("note", "go on").result()
+    assert requests[-1].system_prompt and "pirate" not in requests[-1].system_prompt
+    with pytest.raises(TypeError):
+        session.prompt_custom("note", "x", expand=False)
+
+
 def test_shell_runs_of_the_user(scripted):
     session = scripted(say("half", waitGate="go"), say("two"))
     run = session.prompt("a")

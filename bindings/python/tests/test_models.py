@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import threading
 import time
 
 import pytest
@@ -231,6 +232,34 @@ def test_a_stored_login_is_made_anew_by_the_program(make, tmp_path, work, servic
         engine.set_login_source(wrong)
         result = session.run("x")
         assert says in result.error_message and SECRET not in result.error_message
+    # Who makes a login anew has the lock of the file: storing something else there is refused, not waited for.
+    told, later = [], []
+
+    def stores(provider, login):
+        for call in (
+            lambda: engine.store_login(provider, aged),
+            lambda: engine.store_key("other", "k"),
+            lambda: engine.forget_stored("other"),
+            lambda: engine.stored_keys(),
+        ):
+            with pytest.raises(errors.WouldDeadlockError):
+                call()
+            told.append(provider)
+        later.append(threading.Thread(target=engine.store_key, args=("later", "k")))
+        later[-1].start()
+        return source(provider, login)
+
+    async def astores(provider, login):
+        return stores(provider, login)
+
+    for storing in (stores, astores):
+        engine.store_login("acme", aged)
+        engine.set_login_source(storing)
+        assert session.run("x").stop_reason == "stop"
+        later[-1].join()
+    assert len(told) == 8
+    assert {entry.provider for entry in engine.stored_keys()} == {"acme", "later"}
+    engine.store_login("acme", aged)
     engine.set_login_source(None)
     assert "no source of logins" in session.run("x").error_message
     for call in (lambda: engine.set_login_source("x"), lambda: make(login_source="x")):

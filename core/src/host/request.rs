@@ -14,8 +14,8 @@ use crate::agent::ResultChange;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::JsonObject;
 use crate::permissions::PermissionAnswer;
-use crate::providers::Key;
 use crate::providers::host::HostResponse;
+use crate::providers::{HeldLock, Key};
 use crate::tools::{Progress, ToolResult};
 
 /// What a question is about. New kinds are added: refuse what you do not know with [`Request::fail`].
@@ -143,8 +143,9 @@ impl Asker {
         let (reply, mut answer) = oneshot::channel();
         let response = question.response.clone();
         let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), response, over: false };
-        let question = Box::new(question);
-        let request = Request { id, question, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
+        let (question, lock) = (Box::new(question), HeldLock::current());
+        let request =
+            Request { id, question, lock, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
         if self.sender.try_send(Notice::Asked(request)).is_err() {
             asking.over = true;
             return Err(NoAnswer::Closed);
@@ -219,6 +220,8 @@ impl Drop for Requests {
 pub struct Request {
     id: u64,
     question: Box<Question>,
+    /// What is locked until it is answered.
+    lock: Option<HeldLock>,
     cancelled: CancellationToken,
     reply: Mutex<Option<oneshot::Sender<Reply>>>,
 }
@@ -247,6 +250,16 @@ impl Request {
     /// Id of the tool call, as the model gave it; empty if it is about no tool call of a model.
     pub fn call_id(&self) -> &str {
         &self.question.call_id
+    }
+
+    /// What this thread does from now on, as long as `work` runs, is done about this request: a call in it that would wait
+    /// for the answer fails with `would_deadlock` where that can be known, which is for the storing of keys and logins by who
+    /// makes a login anew. The work gets the request.
+    pub fn within<T>(self, work: impl FnOnce(Request) -> T) -> T {
+        match self.lock.clone() {
+            Some(lock) => lock.enter(|| work(self)),
+            None => work(self),
+        }
     }
 
     /// Id of the session; empty without one.

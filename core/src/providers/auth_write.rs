@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::auth_file::AuthFile;
 use super::credentials::escaped;
+use super::held_lock::HeldLock;
 use super::lock_dir::LockDir;
 use crate::error::Result;
 use crate::message::JsonObject;
@@ -76,15 +77,24 @@ pub(crate) struct Locked {
 impl AuthFile {
     /// Waits until nobody else changes the file. Its directory is made if it is not there. Blocks.
     ///
-    /// Errors: `storage_failed`.
-    pub(crate) fn lock(self: &Arc<AuthFile>) -> Result<Locked> {
-        let locked = real(self.path()).and_then(|real| Ok((LockDir::take(&real, PATIENCE)?, real)));
-        let (lock, path) = locked.map_err(|error| self.failed("cannot lock", &error))?;
+    /// Errors: `storage_failed`, and `would_deadlock` when it is the lock that the caller is asked under.
+    pub(super) fn lock(self: &Arc<AuthFile>, held: Option<&HeldLock>) -> Result<Locked> {
+        let cannot = |error: io::Error| self.failed("cannot lock", &error);
+        let path = real(self.path()).map_err(cannot)?;
+        if let Some(held) = held.filter(|held| held.is_of(&path)) {
+            return Err(held.refusal());
+        }
+        let lock = LockDir::take(&path, PATIENCE).map_err(cannot)?;
         Ok(Locked { file: self.clone(), path, _lock: lock })
     }
 }
 
 impl Locked {
+    /// For questions that are asked meanwhile.
+    pub(super) fn held(&self) -> HeldLock {
+        HeldLock::new(self.path.clone())
+    }
+
     /// Every entry. A missing or empty file has none.
     pub(crate) fn entries(&self) -> Result<JsonObject> {
         let text = match fs::read(&self.path) {

@@ -68,7 +68,9 @@ pub trait LoginSource: Send + Sync {
     /// Makes a login anew: gives the entry that takes the place of the stored one, with new `access` and `expires`.
     ///
     /// Asked on a worker thread when fewer than five minutes remain, by one program at a time. It must return at once; the
-    /// future has 15 seconds, and is finished and its answer stored also if the request that needed it is aborted.
+    /// future has 15 seconds, and is finished and its answer stored also if the request that needed it is aborted. The file
+    /// is locked meanwhile: storing something in it from here, or from the future, fails with `would_deadlock`; elsewhere it
+    /// waits.
     fn refresh(&self, login: Login) -> LoginFuture;
 
     /// How the login is sent: by default its `access` as a bearer token. `None` if it has none.
@@ -131,7 +133,7 @@ async fn refreshed(file: Arc<AuthFile>, source: Arc<dyn LoginSource>, known: Log
     // Somebody else may have done it while the lock was waited for, or have logged out.
     let wanted = provider.clone();
     let look = move || {
-        let locked = file.lock()?;
+        let locked = file.lock(None)?;
         let entry = locked.entries()?.get(&wanted).cloned();
         Ok((locked, entry))
     };
@@ -140,7 +142,8 @@ async fn refreshed(file: Arc<AuthFile>, source: Arc<dyn LoginSource>, known: Log
     if current.lives(MARGIN_MS) {
         return Ok(current);
     }
-    let answer = tokio::time::timeout(LIMIT, source.refresh(current.clone())).await;
+    let question = locked.held().asking(async { source.refresh(current.clone()).await });
+    let answer = tokio::time::timeout(LIMIT, question).await;
     match answer.unwrap_or_else(|_| Err("it took longer than 15 seconds".to_owned())) {
         Ok(mut entry) => {
             entry.insert("type".to_owned(), "oauth".into()); // or it would be a login no more

@@ -106,7 +106,8 @@ impl Session {
         self.start(Input::Text(text.into()), options).await
     }
 
-    /// Starts a run with a message of the host instead of a user's (S238). `options.images` are not used.
+    /// Starts a run with a message of the host instead of a user's (S238). Of the options `images` and `expand` are not
+    /// used: the message has its images in its content, and its text is sent as it is.
     ///
     /// Errors: as [`prompt`](Session::prompt), and `invalid_argument` for a content that is no string and no list.
     pub async fn prompt_custom(&self, message: CustomMessage, options: PromptOptions) -> Result<Run> {

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
 from . import _serve
 from ._calls import Call
+from ._serving import refuse_to_wait_for
 from .context import ContextOperations
 from .engine_options import NetworkOptions, engine_json
 from .errors import Error
@@ -31,7 +32,7 @@ from .host_models import (
 )
 from .models import CatalogueOperations, Configuration, Key
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
-from .permissions import Handler, Permissions, as_permissions, native_budgets
+from .permissions import Handler, Permissions, Question, as_permissions, native_budgets
 from .replay import Replay
 from .resources import ResourceOperations, resources_json
 from .run import Events, Run
@@ -230,13 +231,7 @@ class EngineCore(CatalogueOperations):
         It gets a ``KeyRequest`` and gives a text, a ``Key``, or None for "look elsewhere"; it may be a coroutine
         function. What it raises fails the request, with its text.
         """
-        if source is None:
-            native.set_key_source(self._native, None, 0)
-            self._served.pop("keys", None)
-            return
-        requests, number, binding = _serve.bind_question(key_question(source), in_loop=self._in_loop)
-        native.set_key_source(self._native, requests, number)
-        self._served["keys"] = binding
+        self._set_source("keys", None if source is None else key_question(source), native.set_key_source)
 
     def set_login_source(self, source: Optional[LoginSource]) -> None:
         """Sets who makes stored logins anew; None is nobody, and then they are of no use.
@@ -245,15 +240,26 @@ class EngineCore(CatalogueOperations):
         and the login, a dictionary, and gives the one that takes its place, with new ``access`` and ``expires``
         (milliseconds since 1970), within 15 seconds; it may be a coroutine function. What it gives is stored, also when
         the run that needed it was aborted. What it raises fails the request, with its text, unless the login is good
-        for a moment yet. It must not wait for ``store_login`` and its neighbours.
+        for a moment yet. The file is locked meanwhile: ``store_login`` and its neighbours are a ``WouldDeadlockError``
+        in it, and wait for it elsewhere.
         """
-        if source is None:
-            native.set_login_source(self._native, None, 0)
-            self._served.pop("logins", None)
+        question = None if source is None else login_question(source, self._login_lock)
+        self._set_source("logins", question, native.set_login_source)
+
+    def _set_source(
+        self,
+        what: str,
+        question: Optional[Question],
+        set_source: Callable[[native.Engine, Optional[native.Requests], int], None],
+    ) -> None:
+        """Has requests go to a function as long as it is needed; None is nobody."""
+        if question is None:
+            set_source(self._native, None, 0)
+            self._served.pop(what, None)
             return
-        requests, number, binding = _serve.bind_question(login_question(source), in_loop=self._in_loop)
-        native.set_login_source(self._native, requests, number)
-        self._served["logins"] = binding
+        requests, number, binding = _serve.bind_question(question, in_loop=self._in_loop)
+        set_source(self._native, requests, number)
+        self._served[what] = binding
 
     def _add_replay(self, path: PathLike, name: str, compare_tool_results: bool) -> Replay:
         options = json_text({"compareToolResults": compare_tool_results})
@@ -394,7 +400,7 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         return Call(self._native.abort())
 
     def _wait_idle(self) -> Call[None]:
-        _serve.refuse_to_wait_for(self.id)
+        refuse_to_wait_for(self.id)
         return Call(self._native.wait_idle())
 
     def _navigate(

@@ -16,12 +16,12 @@ import logging
 import os
 import threading
 import weakref
-from contextvars import ContextVar
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from . import _branchline as native
 from . import _calls
-from .errors import Error, WouldDeadlockError
+from ._serving import serving
+from .errors import Error
 from .permissions import Permissions, Question, ToolHook
 from .replay import RecordedTool
 from .tools import Tool, ToolContext, as_tool, failure, to_json
@@ -34,9 +34,6 @@ _log.addHandler(logging.NullHandler())  # silent, unless the program wants to he
 
 _EXIT_GRACE = 1.0
 """Seconds for the thread to end when the interpreter does."""
-
-_served: ContextVar[str] = ContextVar("branchline_served", default="")
-"""The session whose tool call this thread or task is doing."""
 
 
 class Binding:
@@ -100,12 +97,6 @@ def split(tools: Sequence[Any], *, in_loop: bool) -> Tuple[List[str], List[Bindi
     waiting = iter(bindings)
     names = [tool if isinstance(tool, str) else next(waiting).tool.name for tool in tools]
     return names, bindings
-
-
-def refuse_to_wait_for(session_id: str) -> None:
-    """Fails inside a tool that this session waits for."""
-    if session_id and _served.get() == session_id:
-        raise WouldDeadlockError("waiting here would wait for this tool; return from it and wait elsewhere")
 
 
 class _Server:
@@ -197,11 +188,12 @@ class _Running:
         self.context = ToolContext(request)
         self.loop: Optional[asyncio.AbstractEventLoop] = None
         self.task: Optional[asyncio.Task[Any]] = None
+        self.holds = (tool.holds if isinstance(tool, Question) else "") or self.context.session_id
 
     def run(self) -> None:
         """On a thread of its own."""
         try:
-            with serving(self.context.session_id):
+            with serving(self.holds):
                 value = self.tool._invoke(self.context)
                 if inspect.isawaitable(value):  # of a function that does not look like a coroutine function
                     value = asyncio.run(self.later(value))
@@ -233,7 +225,7 @@ class _Running:
 
     async def arun(self) -> None:
         try:
-            with serving(self.context.session_id):
+            with serving(self.holds):
                 value = await self.tool._invoke(self.context)
             self.answer(value)
         except asyncio.CancelledError as error:
@@ -271,16 +263,6 @@ def _cancelled() -> type[Error]:
     from .errors import CancelledError
 
     return CancelledError
-
-
-@contextlib.contextmanager
-def serving(session_id: str) -> Iterator[None]:
-    """While a tool of this session runs."""
-    token = _served.set(session_id)
-    try:
-        yield
-    finally:
-        _served.reset(token)
 
 
 def _hand_over(thread: int) -> None:

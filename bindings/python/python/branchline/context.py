@@ -171,15 +171,16 @@ class ContextOperations:
         display: bool = True,
         details: Any = None,
         when_running: str = "refuse",
+        forced_prompt: Optional[str] = None,
         capacity: int = 1024,
     ) -> Run:
-        """As ``prompt``, with a message of the host instead of a user's.
+        """As ``prompt``, with a message of the host instead of a user's; its text is sent as it is.
 
         ``content``: a string, or a list of text and image blocks. ``display``: whether people should see it; the model
         does in any case. ``details``: data the model does not see.
         """
         message = _message(custom_type, content, display, details)
-        pending = native.prompt_custom(self._native, message, when_running, capacity)
+        pending = native.prompt_custom(self._native, message, when_running, forced_prompt, capacity)
         return Run(Call[native.Run](pending).accepted(), self._native)
 
     def abort_retry(self) -> None:

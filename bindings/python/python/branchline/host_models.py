@@ -232,8 +232,8 @@ def _login(answer: Any) -> Any:
     return dict(answer)
 
 
-def login_question(source: LoginSource) -> Question:
-    """What requests to make logins anew go to."""
+def login_question(source: LoginSource, holds: str) -> Question:
+    """What requests to make logins anew go to, and what they hold."""
     if not callable(source):
         raise InvalidArgumentError("a login source is a function")
 
@@ -246,10 +246,10 @@ def login_question(source: LoginSource) -> Question:
         async def aask(context: ToolContext) -> Any:
             return _login(await given(context))
 
-        return Question("logins", True, aask)
+        return Question("logins", True, aask, holds)
 
     def ask(context: ToolContext) -> Any:
         answer = given(context)
         return late(answer, _login) if hasattr(answer, "__await__") else _login(answer)
 
-    return Question("logins", False, ask)
+    return Question("logins", False, ask, holds)

@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
 from ._calls import Call
+from ._serving import refuse_to_wait_for
 from .errors import InvalidArgumentError
 from .events import JsonObject
 from .options import json_text
@@ -266,20 +267,29 @@ class CatalogueOperations:
         key_value(value)
         native.set_key(self._native, provider, value.key, value.bearer or bearer)
 
+    @property
+    def _login_lock(self) -> str:
+        """Names the lock of the file with keys, which is held while a login is made anew."""
+        return f"logins {id(self._native)}"
+
     def _store_key(
         self, provider: str, key: Optional[str], configured: bool, variables: Optional[Mapping[str, str]]
     ) -> Call[None]:
+        refuse_to_wait_for(self._login_lock)
         if key is not None and not isinstance(key, str):
             raise InvalidArgumentError(f"a key that is stored is a text, not a {type(key).__name__}")
         return Call(native.store_key(self._native, provider, key, configured, list((variables or {}).items())))
 
     def _store_login(self, provider: str, login: Mapping[str, Any]) -> Call[None]:
+        refuse_to_wait_for(self._login_lock)
         return Call(native.store_login(self._native, provider, json_text(dict(login))))
 
     def _forget_stored(self, provider: str) -> Call[bool]:
+        refuse_to_wait_for(self._login_lock)
         return Call(native.forget_stored(self._native, provider))
 
     def _stored_keys(self) -> Call[List[StoredEntry]]:
+        refuse_to_wait_for(self._login_lock)
         return Call(native.stored_keys(self._native), _stored)
 
 

@@ -109,10 +109,12 @@ Handler = Callable[[PermissionRequest], Union[Answer, Awaitable[Answer]]]
 class Question:
     """A function of the program that requests go to; what ``_serve`` runs."""
 
-    def __init__(self, name: str, is_async: bool, ask: Callable[[ToolContext], Any]) -> None:
+    def __init__(self, name: str, is_async: bool, ask: Callable[[ToolContext], Any], holds: str = "") -> None:
         self.name = name
         self.is_async = is_async
         self._invoke = ask
+        self.holds = holds
+        """What cannot be waited for while it is asked, unless that is the session of the request."""
 
 
 def _answer(answer: Any) -> Any:
