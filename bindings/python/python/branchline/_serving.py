@@ -9,8 +9,8 @@ from typing import Iterator, List
 from .errors import WouldDeadlockError
 
 _waiting: ContextVar[List[str]] = ContextVar("branchline_waiting")
-"""A session, by its id, or what else there is. A list, as tasks that a function starts have it too: it is emptied when the
-function ends."""
+"""A session, by its id, or what else there is. A list, as tasks that a function starts have it too: it is emptied when
+the function ends."""
 
 
 @contextlib.contextmanager
