@@ -13,8 +13,8 @@ use crate::permissions::Permissions;
 use crate::providers;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
-    Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, Provider,
-    Remote, Request, ResponseStream, Services, WireObserver, WireRecorder,
+    Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, PayloadHook,
+    Provider, Remote, Request, ResponseStream, Services, WireObserver, WireRecorder,
 };
 use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
@@ -50,6 +50,8 @@ pub struct EngineOptions {
     pub credentials: Option<Arc<dyn Credentials>>,
     /// Sees the traffic with services.
     pub wire_observer: Option<Arc<dyn WireObserver>>,
+    /// May replace the body of a request before it is sent (P40).
+    pub payload_hook: Option<Arc<dyn PayloadHook>>,
     /// A new file that records the traffic with services until the engine ends, see [`WireRecorder`].
     pub record: Option<PathBuf>,
     /// What the tool calls of sessions may do that do not say; [`Preset::Ask`](crate::permissions::Preset) unless set.
@@ -103,6 +105,12 @@ impl EngineOptions {
     /// Sets [`wire_observer`](Self::wire_observer).
     pub fn wire_observer(mut self, observer: Arc<dyn WireObserver>) -> Self {
         self.wire_observer = Some(observer);
+        self
+    }
+
+    /// Sets [`payload_hook`](Self::payload_hook).
+    pub fn payload_hook(mut self, hook: Arc<dyn PayloadHook>) -> Self {
+        self.payload_hook = Some(hook);
         self
     }
 
@@ -173,7 +181,10 @@ impl Engine {
         let keyring = Arc::new(Keyring::new(&options.keys, catalogue.clone(), runtime.handle().clone()));
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
-        let remote = Arc::new(Remote::new(Services { http, credentials }, catalogue.clone()));
+        let remote = Arc::new(Remote::new(
+            Services { http, credentials, payload_hook: options.payload_hook.clone() },
+            catalogue.clone(),
+        ));
         let builtin = tools::builtin();
         let shared = EngineShared {
             handle: runtime.handle().clone(),

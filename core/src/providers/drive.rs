@@ -6,7 +6,8 @@ use futures::stream;
 
 use super::assemble::Assembler;
 use super::auth::{Auth, Credentials};
-use super::http::{Answer, Failure, Http, RetryPolicy, Secrets};
+use super::http::{Answer, Failure, Http, Outgoing, RetryPolicy, Secrets};
+use super::payload::{self, PayloadHook};
 use super::protocol::{Call, Protocol};
 use super::reading::Reading;
 use super::{Request, ResponseStream, StreamEvent};
@@ -20,6 +21,20 @@ pub(crate) struct Services {
     pub(crate) http: Http,
     /// Keys.
     pub(crate) credentials: Arc<dyn Credentials>,
+    /// Asked about every body.
+    pub(crate) payload_hook: Option<Arc<dyn PayloadHook>>,
+}
+
+impl Services {
+    /// Sends a request, after the host's look at its body.
+    async fn send(&self, request: &Request, outgoing: &mut Outgoing, policy: RetryPolicy) -> Result<Answer, Failure> {
+        let cancel = &request.cancel;
+        if let Some(hook) = &self.payload_hook {
+            let asked = cancel.run_until_cancelled(payload::ask(&**hook, &request.model, outgoing)).await;
+            asked.unwrap_or(Err(Failure::Aborted))?;
+        }
+        self.http.send(outgoing, policy, cancel).await
+    }
 }
 
 /// Makes a request and streams its response.
@@ -117,12 +132,12 @@ impl Driver {
             idle: options.idle_timeout.unwrap_or(services.http.idle_timeout()),
         };
         self.protocol.begin(&call, &mut self.out);
-        let mut sent = services.http.send(&outgoing, policy, cancel).await;
+        let mut sent = services.send(&request, &mut outgoing, policy).await;
         for _ in 0..OTHER_REQUESTS {
             let Err(Failure::Refused(refusal)) = &sent else { break };
             let Some(mut instead) = self.protocol.instead(&call, &outgoing, refusal) else { break };
             call.configure(&mut instead);
-            sent = services.http.send(&instead, policy, cancel).await;
+            sent = services.send(&request, &mut instead, policy).await;
             outgoing = instead;
         }
         self.secrets = outgoing.secrets;
