@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use branchline::providers::{Auth, Key, KeyFuture, KeyOptions, KeyRequest, Model};
 use branchline::{Engine, EngineOptions, ErrorCode, SessionOptions, block_on};
+use branchline_canned::{Reply, Server};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
@@ -399,4 +400,32 @@ fn p33_variables_of_plans() {
     assert_eq!(found("qwen-token-plan-cn").as_deref(), Some("team-cn"));
     assert_eq!(found("qwen-token-plan-individual").as_deref(), Some("plain"));
     assert_eq!(found("qwen-token-plan-individual-cn").as_deref(), Some("cn"));
+}
+
+/// P40: `PI_CACHE_RETENTION` counts where the environment counts, and nowhere else.
+#[test]
+fn p40_cache_retention_of_the_environment() {
+    if !inside("p40_cache_retention_of_the_environment", &[("PI_CACHE_RETENTION", "long")]) {
+        return;
+    }
+    for (environment, expected) in [(true, Some("1h")), (false, None)] {
+        let server = Server::start(vec![Reply::status(400, &json!({}))]);
+        let engine = engine(KeyOptions::default().environment(environment).key("anthropic", "k"));
+        let models = json!({"providers": {"anthropic": {"baseUrl": server.url()}}});
+        engine.configure_models(&models.to_string()).unwrap();
+        block_on(async {
+            let options = SessionOptions::new(".").in_memory(true).model(CLAUDE);
+            let session = engine.create_session(options).await.unwrap();
+            let run = session.prompt("go", Default::default()).await.unwrap();
+            while run.next().await.is_some() {}
+        });
+        let body: Value = serde_json::from_slice(&server.received()[0].body).unwrap();
+        let marks = body["system"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain(body["messages"][0]["content"].as_array().into_iter().flatten());
+        let mark = marks.filter_map(|block| block.get("cache_control")).next().expect("a mark");
+        assert_eq!(mark["ttl"].as_str(), expected, "{environment}");
+    }
 }

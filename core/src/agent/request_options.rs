@@ -12,7 +12,12 @@ use crate::session::Actor;
 impl Actor {
     /// Options of the next request.
     pub(super) fn request_options(&self) -> Arc<RequestOptions> {
-        Arc::new(from_settings(self.settings()))
+        let environment = self.engine.options.keys.environment;
+        let variable = environment.then(|| std::env::var("PI_CACHE_RETENTION").ok()).flatten();
+        Arc::new(RequestOptions {
+            cache_retention: cache_retention(variable.as_deref()),
+            ..from_settings(self.settings())
+        })
     }
 }
 
@@ -22,7 +27,6 @@ fn from_settings(settings: &Settings) -> RequestOptions {
         max_retries: u32::try_from(settings.provider_max_retries()).unwrap_or(u32::MAX),
         max_retry_delay: (!max_delay.is_zero()).then_some(max_delay),
         timeout: settings.provider_timeout(),
-        cache_retention: cache_retention(std::env::var("PI_CACHE_RETENTION").ok().as_deref()),
         idle_timeout: settings.values().get("httpIdleTimeoutMs").and_then(idle),
         ..RequestOptions::default()
     };
@@ -32,7 +36,7 @@ fn from_settings(settings: &Settings) -> RequestOptions {
     options
 }
 
-/// `PI_CACHE_RETENTION`: `long`, or the usual time (P40).
+/// `PI_CACHE_RETENTION`, if the host lets the environment count: `long`, or the usual time (P40).
 fn cache_retention(variable: Option<&str>) -> CacheRetention {
     if variable == Some("long") { CacheRetention::Long } else { CacheRetention::Short }
 }

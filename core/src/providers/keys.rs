@@ -73,7 +73,7 @@ pub struct KeyOptions {
     pub source: Option<Arc<dyn KeySource>>,
     /// An `auth.json`; it is read at each request when it changed.
     pub auth_file: Option<PathBuf>,
-    /// Environment variables such as `ANTHROPIC_API_KEY` count (P33). Default true.
+    /// Environment variables such as `ANTHROPIC_API_KEY` count (P33), and `PI_CACHE_RETENTION` (P40). Default true.
     pub environment: bool,
     /// Makes the logins of `auth.json` anew (P32). Without it a stored login is of no use.
     pub logins: Option<Arc<dyn LoginSource>>,
