@@ -310,6 +310,19 @@ fn p20_every_place_is_named() {
     }
 }
 
+/// P20: bytes that are no text, and halves of surrogate pairs, spoil nothing but themselves.
+#[test]
+fn p20_odd_texts() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("models.json");
+    let start = r#"{"providers": {"p": {"baseUrl": "http://localhost", "api": "openai-completions", "apiKey": "\ud800", "models": [{"id": "m", "name": "a "#;
+    let text = [start.as_bytes(), b"\xff", br#""}]}}}"#].concat();
+    std::fs::write(&file, text).unwrap();
+    let engine = engine(options().agent_files(dir.path()));
+    assert_eq!(find(&engine.models(), "p/m").name, "a \u{fffd}");
+    assert_eq!(engine.model_problems(), []);
+}
+
 /// P22, P24, P224: the host may use what pi's file has no form for.
 #[test]
 fn p24_the_host_may_say_more() {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{lenient_config, models_shape};
+use crate::json;
 use crate::message::JsonObject;
 
 /// Most bytes of a file.
@@ -114,9 +115,9 @@ fn text(path: &Path) -> Result<Option<String>, ModelProblem> {
     if !metadata.is_file() || metadata.len() > LIMIT {
         return Err(problem("the configuration of models is no regular file, or a very large one".to_owned()));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| problem(format!("cannot read the configuration of models: {error}")))?;
-    Ok(Some(text))
+    let bytes =
+        std::fs::read(path).map_err(|error| problem(format!("cannot read the configuration of models: {error}")))?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Reads a configuration that the host gives as a text.
@@ -128,7 +129,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<ProviderConfig>, String> {
 
 /// `host` says that it is no file, but the host's.
 fn checked(text: &str, host: bool) -> Result<Vec<ProviderConfig>, String> {
-    let value: Value = serde_json::from_str(&lenient_config::plain(text))
+    let value: Value = serde_json::from_str(&json::to_serde(lenient_config::plain(text).as_bytes()))
         .map_err(|error| format!("the configuration of models is no JSON: {error}"))?;
     let faults = models_shape::faults(&value, host);
     if !faults.is_empty() {

@@ -42,7 +42,7 @@ fn models_of_configuration() {
             may(&mut dice, "modelOverrides", json!({"m": changes}), 3);
             providers.insert(name.to_owned(), Value::Object(provider));
         }
-        seen += same_configuration(&mut peer, &file, &json!({"providers": providers}).to_string());
+        seen += same_configuration(&mut peer, &file, json!({"providers": providers}).to_string().as_bytes());
     }
     assert!(seen > 100, "{seen}");
 }
@@ -54,28 +54,56 @@ fn faults_of_configuration() {
     let mut dice = Dice(11);
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("models.json");
-    for text in [
+    let entry = r#"{"baseUrl": "https://x", "api": "a", "models": [{"id": "m", "name": "NAME"}]}"#;
+    let named = |name: &[u8]| {
+        [
+            &br#"{"providers": {"p": {"baseUrl": "https://x", "api": "a", "models": [{"id": "m", "name": ""#[..],
+            name,
+            b"\"}]}}}",
+        ]
+        .concat()
+    };
+    let texts = [
         "",
         "[",
-        "{\"providers\": {}} x",
+        "[,]",
+        "{,}",
+        r#"{"providers": {}} x"#,
         "[]",
         "null",
         "{}",
-        "{\"providers\": []}",
-        "{\"providers\": {\"p\": 1}}",
-        "{\"providers\": {\"p\": {\"baseUrl\": \"https://x\", \"oauth\": \"other\"}}}",
-    ] {
-        same_configuration(&mut peer, &file, text);
+        r#"{"providers": []}"#,
+        r#"{"providers": {"p": 1}}"#,
+        r#"{"providers": {"p": {"baseUrl": "https://x", "oauth": "other"}}}"#,
+        r#"{"providers": {"p": {"baseUrl": "https://x", "compat": {"vllmPriority": 1e999}}}}"#,
+        r#"{"providers": {"p": {"name": 1}, "p": {"baseUrl": "https://x"}}}"#,
+        r#"{"providers": {"p": {"baseUrl": "https://x"},, }}"#,
+        r#"{"providers": {"p": {"baseUrl": "https://x"} /* x */}}"#,
+    ];
+    for text in texts {
+        same_configuration(&mut peer, &file, text.as_bytes());
     }
+    for text in [
+        format!("\u{feff}{{ // {{\n\"providers\": {{\"p\": {entry},\n//,\n}},}}"),
+        format!("{{\"providers\": {{\"p\": {entry}}}}} // the end"),
+    ] {
+        assert_eq!(same_configuration(&mut peer, &file, text.as_bytes()), 1, "{text}");
+    }
+    for name in [&b"\\u00e9//"[..], b"a \xff b"] {
+        assert_eq!(same_configuration(&mut peer, &file, &named(name)), 1);
+    }
+    // Not a name: half a surrogate pair is U+FFFD here.
+    let half = entry.replace("\"a\"", "\"a\", \"apiKey\": \"\\ud800\"");
+    assert_eq!(same_configuration(&mut peer, &file, format!("{{\"providers\": {{\"p\": {half}}}}}").as_bytes()), 1);
     let whole = whole_configuration();
-    assert!(same_configuration(&mut peer, &file, &whole.to_string()) > 0, "it is right before it is spoiled");
+    assert!(same_configuration(&mut peer, &file, whole.to_string().as_bytes()) > 0, "it is right before it is spoiled");
     let (mut right, mut wrong) = (0, 0);
     for _ in 0..900 {
         let mut spoiled = whole.clone();
         for _ in 0..=dice.roll(3) {
             spoil(&mut dice, &mut spoiled);
         }
-        match same_configuration(&mut peer, &file, &spoiled.to_string()) {
+        match same_configuration(&mut peer, &file, spoiled.to_string().as_bytes()) {
             0 => wrong += 1,
             _ => right += 1,
         }
@@ -84,8 +112,9 @@ fn faults_of_configuration() {
 }
 
 /// Writes the file, and checks that both make the same of it; how many models that is.
-fn same_configuration(peer: &mut Peer, file: &Path, text: &str) -> usize {
-    std::fs::write(file, text).expect("a file");
+fn same_configuration(peer: &mut Peer, file: &Path, bytes: &[u8]) -> usize {
+    std::fs::write(file, bytes).expect("a file");
+    let text = String::from_utf8_lossy(bytes);
     let catalogue = CatalogueOptions::default().models_file(file);
     let keys = KeyOptions::default().environment(false);
     let engine =
