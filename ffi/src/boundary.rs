@@ -32,15 +32,22 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-/// The body of an exported function that asks for something and gives it as JSON text; a null goes out as the text "null".
-macro_rules! gives_json {
-    ($error:expr, $out:expr, $value:expr) => {
+/// The body of an exported function that asks for something and gives it as a text, which is JSON.
+macro_rules! gives_text {
+    ($error:expr, $out:expr, $text:expr) => {
         $crate::boundary::export!($error, {
             $crate::output::required($out, "out_json")?;
-            let text = branchline_core::json::to_string(&$value);
-            $crate::output::string($out, Some(text));
+            $crate::output::string($out, Some($text));
             Ok(())
         })
+    };
+}
+pub(crate) use gives_text;
+
+/// The same for a value; a null goes out as the text "null".
+macro_rules! gives_json {
+    ($error:expr, $out:expr, $value:expr) => {
+        $crate::boundary::gives_text!($error, $out, branchline_core::json::to_string(&$value))
     };
 }
 pub(crate) use gives_json;

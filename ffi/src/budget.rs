@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
-use branchline_core::{Budget, json};
+use branchline_core::Budget;
 
-use crate::boundary::export;
+use crate::boundary::{export, gives_json};
 use crate::error::{Failure, branchline_error};
 use crate::handle::{self, Handle, Object, Table};
 use crate::input;
@@ -91,11 +91,7 @@ pub unsafe extern "C" fn branchline_budget_limits(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        output::string(out_json, Some(json::to_string(&handle::get::<BudgetObject>(budget)?.core.limits())));
-        Ok(())
-    })
+    gives_json!(error, out_json, handle::get::<BudgetObject>(budget)?.core.limits())
 }
 
 /// What was spent so far, as JSON: `{"requests","turns","tokens","cost","unpricedRequests","wallTimeMs"}`.
@@ -109,11 +105,7 @@ pub unsafe extern "C" fn branchline_budget_used(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        output::string(out_json, Some(json::to_string(&handle::get::<BudgetObject>(budget)?.core.used())));
-        Ok(())
-    })
+    gives_json!(error, out_json, handle::get::<BudgetObject>(budget)?.core.used())
 }
 
 /// Lets go of a budget. Sessions that have it keep to it. NULL is fine.

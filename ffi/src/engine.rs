@@ -10,7 +10,7 @@ use branchline_core::providers::scripted::Script;
 use branchline_core::replay::Replay;
 
 use crate::block_on::{Deadline, block_on};
-use crate::boundary::{export, silence_panics};
+use crate::boundary::{export, gives_text, silence_panics};
 use crate::callbacks;
 use crate::error::{Failure, branchline_error};
 use crate::finished::Threads;
@@ -184,12 +184,9 @@ pub unsafe extern "C" fn branchline_engine_list_sessions(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_text!(error, out_json, {
         let engine = handle::get::<EngineObject>(engine)?;
         let (cwd, options) = options::list(options)?;
-        let sessions = block_on(engine.core.list_sessions(cwd, options))?;
-        output::string(out_json, Some(json::sessions(&sessions)));
-        Ok(())
+        json::sessions(&block_on(engine.core.list_sessions(cwd, options))?)
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use branchline_core::{Exploration, ExplorePrompt};
 
 use crate::block_on::{BRANCHLINE_WAIT_FOREVER, Deadline, block_on, block_until};
-use crate::boundary::export;
+use crate::boundary::{export, gives_text};
 use crate::callbacks;
 use crate::error::{Failure, branchline_error};
 use crate::events::{EventsObject, branchline_events};
@@ -154,8 +154,7 @@ pub unsafe extern "C" fn branchline_exploration_results(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_text!(error, out_json, {
         let exploration = handle::get::<ExplorationObject>(exploration)?;
         if timeout_ms == BRANCHLINE_WAIT_FOREVER && callbacks::current().is_some() {
             let text = "waiting for ever inside a callback may never end; give a time limit";
@@ -165,8 +164,7 @@ pub unsafe extern "C" fn branchline_exploration_results(
             return Err(branchline_status::TIMEOUT.into());
         };
         let results: Vec<String> = results?.iter().map(|result| result.to_json()).collect();
-        output::string(out_json, Some(format!("[{}]", results.join(","))));
-        Ok(())
+        format!("[{}]", results.join(","))
     })
 }
 

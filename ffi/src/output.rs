@@ -2,6 +2,8 @@
 
 use std::ffi::{CString, c_char};
 
+use serde::Serialize;
+
 use crate::error::{ErrorObject, Failure, branchline_error};
 use crate::handle::{Handle, Object};
 use crate::status::branchline_status;
@@ -45,6 +47,17 @@ pub(crate) unsafe fn string(out: *mut *mut c_char, text: Option<impl Into<Vec<u8
         let text = text.map_or(std::ptr::null_mut(), |text| c_string(text).into_raw());
         // SAFETY: as this function's.
         unsafe { put(out, text) };
+    }
+}
+
+/// Hands a value over as JSON text, for results that the host may not want; who must take it has `gives_json!`.
+///
+/// # Safety
+/// `out` is NULL or valid for writing.
+pub(crate) unsafe fn json(out: *mut *mut c_char, value: &impl Serialize) {
+    if !out.is_null() {
+        // SAFETY: as this function's.
+        unsafe { string(out, Some(branchline_core::json::to_string(value))) };
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use branchline_core::{ResourceOptions, json};
+use branchline_core::ResourceOptions;
 
 use crate::block_on::block_on;
 use crate::boundary::{export, gives_json};
@@ -44,8 +44,7 @@ pub unsafe extern "C" fn branchline_session_reload_resources(
 ) -> branchline_status {
     export!(error, {
         let session = handle::get::<SessionObject>(session)?;
-        let resources = block_on(session.core.reload_resources())?;
-        output::string(out_json, Some(json::to_string(&*resources)));
+        output::json(out_json, &*block_on(session.core.reload_resources())?);
         Ok(())
     })
 }
@@ -66,8 +65,7 @@ pub unsafe extern "C" fn branchline_session_set_resources(
     export!(error, {
         let session = handle::get::<SessionObject>(session)?;
         let options: ResourceOptions = input::form(resources_json, "resources_json")?;
-        let resources = block_on(session.core.set_resources(options))?;
-        output::string(out_json, Some(json::to_string(&*resources)));
+        output::json(out_json, &*block_on(session.core.set_resources(options))?);
         Ok(())
     })
 }

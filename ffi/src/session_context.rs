@@ -4,10 +4,10 @@ use std::ffi::c_char;
 
 use branchline_core::message::BashExecution;
 use branchline_core::session::RunBashOptions;
-use branchline_core::{CustomMessage, Delivery, json};
+use branchline_core::{CustomMessage, Delivery};
 
 use crate::block_on::block_on;
-use crate::boundary::export;
+use crate::boundary::{export, gives_json};
 use crate::error::branchline_error;
 use crate::handle;
 use crate::input;
@@ -34,8 +34,7 @@ pub unsafe extern "C" fn branchline_session_compact(
     export!(error, {
         let session = handle::get::<SessionObject>(session)?;
         let instructions = input::optional_text(instructions, "instructions")?;
-        let result = block_on(session.core.compact(instructions))?;
-        output::string(out_json, Some(json::to_string(&result)));
+        output::json(out_json, &block_on(session.core.compact(instructions))?);
         Ok(())
     })
 }
@@ -109,8 +108,7 @@ pub unsafe extern "C" fn branchline_session_run_bash(
         let session = handle::get::<SessionObject>(session)?;
         let command = input::text(command, "command")?;
         let options: RunBashOptions = input::form(options_json, "options_json")?;
-        let ended = block_on(session.core.run_bash(command, options))?;
-        output::string(out_json, Some(json::to_string(&ended)));
+        output::json(out_json, &block_on(session.core.run_bash(command, options))?);
         Ok(())
     })
 }
@@ -207,12 +205,7 @@ pub unsafe extern "C" fn branchline_session_stats(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        let stats = block_on(handle::get::<SessionObject>(session)?.core.stats())?;
-        output::string(out_json, Some(json::to_string(&stats)));
-        Ok(())
-    })
+    gives_json!(error, out_json, block_on(handle::get::<SessionObject>(session)?.core.stats())?)
 }
 
 /// How full the model's context is, as JSON: `{"tokens":N|null,...}`; tokens are unknown right after a compaction. Reads
@@ -227,12 +220,7 @@ pub unsafe extern "C" fn branchline_session_context_usage(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        let usage = block_on(handle::get::<SessionObject>(session)?.core.context_usage())?;
-        output::string(out_json, Some(json::to_string(&usage)));
-        Ok(())
-    })
+    gives_json!(error, out_json, block_on(handle::get::<SessionObject>(session)?.core.context_usage())?)
 }
 
 /// The user messages that branchline_session_fork can go before, of all branches in file order, as a JSON list of
@@ -247,12 +235,7 @@ pub unsafe extern "C" fn branchline_session_fork_messages(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        let messages = block_on(handle::get::<SessionObject>(session)?.core.fork_messages())?;
-        output::string(out_json, Some(json::to_string(&messages)));
-        Ok(())
-    })
+    gives_json!(error, out_json, block_on(handle::get::<SessionObject>(session)?.core.fork_messages())?)
 }
 
 /// Empties both queues of waiting texts and gives them as JSON: `{"steering":[...],"followUp":[...]}`.
@@ -268,8 +251,7 @@ pub unsafe extern "C" fn branchline_session_clear_queues(
 ) -> branchline_status {
     export!(error, {
         let (steering, follow_up) = block_on(handle::get::<SessionObject>(session)?.core.clear_queues())?;
-        let cleared = serde_json::json!({"steering": steering, "followUp": follow_up});
-        output::string(out_json, Some(json::to_string(&cleared)));
+        output::json(out_json, &serde_json::json!({"steering": steering, "followUp": follow_up}));
         Ok(())
     })
 }

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use branchline_core::ForkPosition;
 
 use crate::block_on::block_on;
-use crate::boundary::export;
+use crate::boundary::{export, gives_text};
 use crate::error::{Failure, branchline_error};
 use crate::handle;
 use crate::input::{self, invalid};
@@ -26,12 +26,9 @@ pub unsafe extern "C" fn branchline_session_tree(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_text!(error, out_json, {
         let session = handle::get::<SessionObject>(session)?;
-        let json = json::tree(&session.core.tree(), session.core.leaf().as_deref());
-        output::string(out_json, Some(json));
-        Ok(())
+        json::tree(&session.core.tree(), session.core.leaf().as_deref())
     })
 }
 
@@ -47,8 +44,7 @@ pub unsafe extern "C" fn branchline_session_tree_branch(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_text!(error, out_json, {
         let session = handle::get::<SessionObject>(session)?;
         let tree = session.core.tree();
         let leaf = match input::optional_text(entry_id, "entry_id")? {
@@ -56,8 +52,7 @@ pub unsafe extern "C" fn branchline_session_tree_branch(
             Some(id) => Some(id.to_owned()),
             None => session.core.leaf(),
         };
-        output::string(out_json, Some(json::branch(&tree, leaf.as_deref())));
-        Ok(())
+        json::branch(&tree, leaf.as_deref())
     })
 }
 
@@ -102,12 +97,9 @@ pub unsafe extern "C" fn branchline_session_context(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_text!(error, out_json, {
         let session = handle::get::<SessionObject>(session)?;
-        let context = session.core.tree().context(session.core.leaf().as_deref())?;
-        output::string(out_json, Some(json::context(&context)?));
-        Ok(())
+        json::context(&session.core.tree().context(session.core.leaf().as_deref())?)?
     })
 }
 
@@ -123,11 +115,8 @@ pub unsafe extern "C" fn branchline_session_diagnostics(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
-        let session = handle::get::<SessionObject>(session)?;
-        output::string(out_json, Some(json::diagnostics(&session.core.tree().diagnostics())));
-        Ok(())
+    gives_text!(error, out_json, {
+        json::diagnostics(&handle::get::<SessionObject>(session)?.core.tree().diagnostics())
     })
 }
 

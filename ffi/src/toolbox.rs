@@ -3,11 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use branchline_core::json;
 use branchline_core::tools::{PendingCall, Toolbox};
 use serde_json::Value;
 
-use crate::boundary::export;
+use crate::boundary::{export, gives_json};
 use crate::call::{self, CallTable, branchline_call, branchline_call_callbacks};
 use crate::engine::{EngineObject, branchline_engine};
 use crate::error::{Failure, branchline_error};
@@ -117,12 +116,9 @@ pub unsafe extern "C" fn branchline_toolbox_definitions(
     out_json: *mut *mut c_char,
     error: *mut *mut branchline_error,
 ) -> branchline_status {
-    export!(error, {
-        output::required(out_json, "out_json")?;
+    gives_json!(error, out_json, {
         let toolbox = handle::get::<ToolboxObject>(toolbox)?;
-        let definitions: Vec<Value> = toolbox.core.definitions().iter().map(|tool| tool.to_host_value()).collect();
-        output::string(out_json, Some(json::to_string(&definitions)));
-        Ok(())
+        toolbox.core.definitions().iter().map(|tool| tool.to_host_value()).collect::<Vec<Value>>()
     })
 }
 

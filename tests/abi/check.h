@@ -36,11 +36,17 @@ branchline_engine *new_engine(void);
 /* A session of that model without tools. `cwd` NULL keeps it in memory. */
 branchline_session *new_session(branchline_engine *engine, const char *cwd);
 
+/* A session of any model, in which every tool may run. `cwd` NULL keeps it in memory. */
+branchline_session *session_of(branchline_engine *engine, const char *model, const char *cwd);
+
 /* Prompts and waits until idle. */
 void prompt(branchline_session *session, const char *text);
 
 /* The id in the n-th entry (from 0) of a role on the path to the leaf; free it with free(). */
 char *entry_of(branchline_session *session, const char *role, int n);
+
+/* Whether a text is in the line of the leaf; says so if it is not. */
+int leaf_has(branchline_session *session, const char *part);
 
 /* The text of a JSON string or null field, first occurrence; free it with free(). NULL for null or none. */
 char *field(const char *json, const char *key);

@@ -82,6 +82,21 @@ static unsigned start(service *self)
   return ntohs(address.sin_port);
 }
 
+/* Options of an engine whose provider "mine" is the service; `more` are some more of them. `config` must live as long. */
+static branchline_engine_options options_for(unsigned port, const char *directory, const char *more, char *config,
+                                             size_t size)
+{
+  branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
+  snprintf(config, size,
+           "{%s,\"builtinModels\":false,\"environment\":false,\"models\":{\"providers\":{\"mine\":{\"baseUrl\":"
+           "\"http://127.0.0.1:%u\",\"api\":\"anthropic-messages\",\"models\":[{\"id\":\"m\"}]}}}}",
+           more, port);
+  options.agent_dir = directory;
+  options.worker_threads = 2;
+  options.config_json = config;
+  return options;
+}
+
 typedef struct {
   const char *answer; /* NULL: fail */
   branchline_engine *engine;
@@ -113,6 +128,17 @@ static void on_key(void *user_data, branchline_request *request)
 static void destroyed(void *user_data)
 {
   ((vault *)user_data)->destroyed++;
+}
+
+/* The table of a new vault. */
+static branchline_tool_callbacks callbacks_of(vault *self, void (*on_call)(void *, branchline_request *))
+{
+  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  memset(self, 0, sizeof *self);
+  callbacks.user_data = self;
+  callbacks.on_call = on_call;
+  callbacks.destroy = destroyed;
+  return callbacks;
 }
 
 static void on_event(void *user_data, const branchline_event *event)
@@ -163,55 +189,31 @@ static void on_login(void *user_data, branchline_request *request)
   branchline_request_free(request);
 }
 
-static int leaf_says(branchline_session *session, const char *text)
-{
-  branchline_error *error = NULL;
-  char *leaf = NULL, *json = NULL;
-  int says;
-  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
-  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
-  says = strstr(json, text) != NULL;
-  if (!says) fprintf(stderr, "no %s in %s\n", text, json);
-  branchline_string_free(json);
-  branchline_string_free(leaf);
-  return says;
-}
-
 /* Keys and logins in a file, and logins made anew by the host. */
 static void stored(service *service, unsigned port)
 {
   branchline_error *error = NULL;
   branchline_engine *engine = NULL;
-  branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
-  branchline_session *session = NULL;
-  branchline_session_options session_options = BRANCHLINE_SESSION_OPTIONS_INIT;
-  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  branchline_engine_options options;
+  branchline_session *session;
   branchline_requests *requests = NULL;
   branchline_request *request = NULL;
   char *directory = fresh_directory();
-  char file[512], config[1024], answer[256];
+  char file[512], more[640], config[1024], answer[256];
   char *json = NULL, *text;
   bool removed = false;
   vault self;
+  branchline_tool_callbacks callbacks = callbacks_of(&self, on_login);
 
   snprintf(file, sizeof file, "%s/new/auth.json", directory);
-  snprintf(config, sizeof config,
-           "{\"builtinModels\":false,\"environment\":false,\"authFile\":\"%s\",\"network\":{\"proxy\":\"direct\"},"
-           "\"models\":{\"providers\":{\"mine\":{\"baseUrl\":\"http://127.0.0.1:%u\",\"api\":"
-           "\"anthropic-messages\",\"models\":[{\"id\":\"m\"}]}}}}",
-           file, port);
-  options.agent_dir = directory;
-  options.worker_threads = 2;
-  options.config_json = config;
+  snprintf(more, sizeof more, "\"authFile\":\"%s\",\"network\":{\"proxy\":\"direct\"}", file);
+  options = options_for(port, directory, more, config, sizeof config);
   CHECK_OK(branchline_engine_new(&options, &engine, &error));
   CHECK_OK(branchline_engine_stored_keys(engine, &json, &error));
   CHECK(strcmp(json, "[]") == 0);
   branchline_string_free(json);
   CHECK_OK(branchline_engine_store_key(engine, "mine", "sk-$tored", NULL, &error));
-  session_options.cwd = directory;
-  session_options.in_memory = true;
-  session_options.model = "mine/m";
-  CHECK_OK(branchline_session_create(engine, &session_options, &session, &error));
+  session = session_of(engine, "mine/m", NULL);
   prompt(session, "A key?");
   CHECK(strstr(service->head, "x-api-key: sk-$tored") != NULL);
   CHECK_OK(branchline_engine_store_key(engine, "mine", "$K", "{\"configured\":true,\"variables\":{\"K\":\"sk-of-k\"}}", &error));
@@ -234,16 +236,12 @@ static void stored(service *service, unsigned port)
   CHECK(strcmp(json, "[{\"provider\":\"mine\",\"type\":\"oauth\"},{\"provider\":\"other\",\"type\":\"api_key\"}]") == 0);
   branchline_string_free(json);
   prompt(session, "No source?");
-  CHECK(leaf_says(session, "no source of logins"));
-  memset(&self, 0, sizeof self);
+  CHECK(leaf_has(session, "no source of logins"));
   self.engine = engine;
   self.session = session;
-  callbacks.user_data = &self;
-  callbacks.on_call = on_login;
-  callbacks.destroy = destroyed;
   CHECK_OK(branchline_engine_set_login_source(engine, &callbacks, &error));
   prompt(session, "Shut?");
-  CHECK(self.asked == 1 && leaf_says(session, "the door is shut"));
+  CHECK(self.asked == 1 && leaf_has(session, "the door is shut"));
   snprintf(answer, sizeof answer, FOREVER, 1);
   self.answer = answer;
   prompt(session, "Anew?");
@@ -292,17 +290,16 @@ void test_keys(void)
 {
   branchline_error *error = NULL;
   branchline_engine *engine = NULL;
-  branchline_engine_options options = BRANCHLINE_ENGINE_OPTIONS_INIT;
-  branchline_session *session = NULL;
-  branchline_session_options session_options = BRANCHLINE_SESSION_OPTIONS_INIT;
-  branchline_tool_callbacks callbacks = BRANCHLINE_TOOL_CALLBACKS_INIT;
+  branchline_engine_options options;
+  branchline_session *session;
   branchline_callbacks listener = BRANCHLINE_CALLBACKS_INIT;
   branchline_requests *requests = NULL;
   branchline_request *request = NULL;
   char *directory = fresh_directory();
-  char wire[512], config[1024];
-  char *leaf = NULL, *json = NULL, *path = NULL, *text;
+  char wire[512], more[640], config[1024];
+  char *json = NULL, *path = NULL, *text;
   vault self;
+  branchline_tool_callbacks callbacks = callbacks_of(&self, on_key);
   service service;
   pthread_t thread;
   int events = 0;
@@ -310,24 +307,12 @@ void test_keys(void)
 
   pthread_create(&thread, NULL, serve, &service);
   snprintf(wire, sizeof wire, "%s/wire.jsonl", directory);
-  snprintf(config, sizeof config,
-           "{\"builtinModels\":false,\"environment\":false,\"record\":\"%s\",\"network\":{\"proxy\":\"direct\",\"headers\":"
-           "{\"x-from\":\"c\"}},\"models\":{\"providers\":{\"mine\":{\"baseUrl\":\"http://127.0.0.1:%u\",\"api\":"
-           "\"anthropic-messages\",\"models\":[{\"id\":\"m\"}]}}}}",
-           wire, port);
-  options.agent_dir = directory;
-  options.worker_threads = 2;
-  options.config_json = config;
+  snprintf(more, sizeof more, "\"record\":\"%s\",\"network\":{\"proxy\":\"direct\",\"headers\":{\"x-from\":\"c\"}}", wire);
+  options = options_for(port, directory, more, config, sizeof config);
   CHECK_OK(branchline_engine_new(&options, &engine, &error));
-  memset(&self, 0, sizeof self);
   self.answer = "\"sk-of-the-host-1\"";
-  callbacks.user_data = &self;
-  callbacks.on_call = on_key;
-  callbacks.destroy = destroyed;
   CHECK_OK(branchline_engine_set_key_source(engine, &callbacks, &error));
-  session_options.cwd = directory;
-  session_options.model = "mine/m";
-  CHECK_OK(branchline_session_create(engine, &session_options, &session, &error));
+  session = session_of(engine, "mine/m", directory);
   self.session = session;
   listener.user_data = &events;
   listener.on_event = on_event;
@@ -343,11 +328,7 @@ void test_keys(void)
   CHECK(self.asked == 2 && strstr(service.head, "authorization: Bearer sk-of-the-host-2"));
   self.answer = NULL;
   prompt(session, "And now?");
-  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
-  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
-  CHECK(self.asked == 3 && strstr(json, "the vault is locked") != NULL);
-  branchline_string_free(json);
-  branchline_string_free(leaf);
+  CHECK(self.asked == 3 && leaf_has(session, "the vault is locked"));
 
   /* From a queue instead, and then from nowhere. */
   CHECK_OK(branchline_requests_new(&requests, &error));

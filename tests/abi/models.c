@@ -74,40 +74,6 @@ static branchline_tool_callbacks callbacks_of(host *self, void (*act)(void *, br
   return callbacks;
 }
 
-static branchline_session *session_of(branchline_engine *engine, const char *model, const char *cwd)
-{
-  branchline_error *error = NULL;
-  branchline_session *session = NULL;
-  branchline_session_options options = BRANCHLINE_SESSION_OPTIONS_INIT;
-  options.cwd = cwd;
-  options.in_memory = cwd == NULL;
-  options.model = model;
-  options.permissions = "allow";
-  options.system_prompt = "Be a host.";
-  CHECK_OK(branchline_session_create(engine, &options, &session, &error));
-  return session;
-}
-
-/* The line of the leaf; free it with branchline_string_free. */
-static char *leaf_of(branchline_session *session)
-{
-  branchline_error *error = NULL;
-  char *leaf = NULL, *json = NULL;
-  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
-  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
-  branchline_string_free(leaf);
-  return json;
-}
-
-static int leaf_has(branchline_session *session, const char *part)
-{
-  char *json = leaf_of(session);
-  int found = strstr(json, part) != NULL;
-  if (!found) fprintf(stderr, "no %s in %s\n", part, json);
-  branchline_string_free(json);
-  return found;
-}
-
 /* An id that nobody described, and patterns. */
 static void choosing(branchline_engine *engine)
 {

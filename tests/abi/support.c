@@ -81,6 +81,20 @@ branchline_session *new_session(branchline_engine *engine, const char *cwd)
   return session;
 }
 
+branchline_session *session_of(branchline_engine *engine, const char *model, const char *cwd)
+{
+  branchline_error *error = NULL;
+  branchline_session *session = NULL;
+  branchline_session_options options = BRANCHLINE_SESSION_OPTIONS_INIT;
+  options.cwd = cwd;
+  options.in_memory = cwd == NULL;
+  options.model = model;
+  options.permissions = "allow";
+  options.system_prompt = "Be a host.";
+  CHECK_OK(branchline_session_create(engine, &options, &session, &error));
+  return session;
+}
+
 void prompt(branchline_session *session, const char *text)
 {
   branchline_error *error = NULL;
@@ -106,6 +120,20 @@ char *entry_of(branchline_session *session, const char *role, int n)
   }
   branchline_string_free(tree);
   CHECK(found != NULL);
+  return found;
+}
+
+int leaf_has(branchline_session *session, const char *part)
+{
+  branchline_error *error = NULL;
+  char *leaf = NULL, *json = NULL;
+  int found;
+  CHECK_OK(branchline_session_leaf(session, &leaf, &error));
+  CHECK_OK(branchline_session_entry(session, leaf, &json, NULL, &error));
+  found = strstr(json, part) != NULL;
+  if (!found) fprintf(stderr, "no %s in %s\n", part, json);
+  branchline_string_free(json);
+  branchline_string_free(leaf);
   return found;
 }
 
