@@ -245,7 +245,7 @@ export interface EngineOptions {
   keySource?: KeySource
   /** Makes stored logins anew; without one they are of no use. */
   loginSource?: LoginSource
-  /** `false`: keys in environment variables do not count. */
+  /** `false`: environment variables do not count, neither keys nor `PI_CACHE_RETENTION`. */
   environment?: boolean
   /** Values of `auth.json` and `models.json` that begin with `!` are run as commands; no by default. */
   commands?: boolean
