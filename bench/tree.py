@@ -124,19 +124,23 @@ def percent(x):
     return "–" if x is None else "< 0.01 %" if x < 1e-4 else f"{x * 100:.2g} %" if x < 1 else f"{x * 100:.0f} %"
 
 
-BEYOND = 1.25  # of the limit, where the limit itself takes longer than the target's part of pi
+BEYOND = 1.25  # of the limit: nearer to the bare operation nobody has to come
 
 
 def judge(ours, pi, most, limit):
     """What was wanted of a time, and what it missed or None. `limit`: what the bare operation took here, if that was measured.
 
-    Nobody can be quicker than the bare operation, so where that alone takes more than the target's part of pi, the time is
-    held against it instead."""
-    if limit and pi and most * pi < limit:
-        wanted = f"≤ {BEYOND} × limit (which is {percent(limit / pi)})"
-        return wanted, None if ours and ours <= BEYOND * limit else f"{ms(ours)}, wanted {wanted}"
+    Where the bare operation takes so much of pi's time that the target's part of it leaves next to nothing, being near the
+    operation is enough."""
     ratio = ours / pi if pi and ours else None
-    return f"≤ {percent(most)}", None if ratio is not None and ratio <= most else f"{percent(ratio)} of pi's, wanted ≤ {percent(most)}"
+    wanted = f"≤ {percent(most)}"
+    if ratio is not None and ratio <= most:
+        return wanted, None
+    if limit and pi and BEYOND * limit > most * pi:
+        wanted += f" or {BEYOND} × limit ({percent(BEYOND * limit / pi)})"
+        if ours and ours <= BEYOND * limit:
+            return wanted, None
+    return wanted, f"{percent(ratio)} of pi's, wanted {wanted}"
 
 
 def limit_of(case, time):
