@@ -10,11 +10,14 @@ sh tools/need.sh rustup "install Rust with rustup (https://rustup.rs): it brings
 [ -x "$ZIG/bin/python" ] || python3 -m venv "$ZIG"
 "$ZIG/bin/python" -c "import ziglang" 2>/dev/null || "$ZIG/bin/pip" install --quiet ziglang
 
+printf '#!/bin/sh\nexec "%s" -m ziglang ar "$@"\n' "$PWD/$ZIG/bin/python" >"$ZIG/ar"
+chmod +x "$ZIG/ar"
+
 # check TARGET ZIG_TARGET PACKAGES…
 check() {
 	rust=$1 zig=$2
 	shift 2
-	rustup target add "$rust" 2>/dev/null
+	rustup --quiet target add "$rust"
 	# What cargo says of the target is said in Zig's words here.
 	cat >"$ZIG/$rust-cc" <<-EOF
 		#!/bin/sh
@@ -24,8 +27,7 @@ check() {
 		done
 		exec "$PWD/$ZIG/bin/python" -m ziglang cc -target $zig "\$@"
 	EOF
-	printf '#!/bin/sh\nexec "%s" -m ziglang ar "$@"\n' "$PWD/$ZIG/bin/python" >"$ZIG/ar"
-	chmod +x "$ZIG/$rust-cc" "$ZIG/ar"
+	chmod +x "$ZIG/$rust-cc"
 	name=$(printf %s "$rust" | tr - _)
 	env "CC_$name=$PWD/$ZIG/$rust-cc" "AR_$name=$PWD/$ZIG/ar" CRATE_CC_NO_DEFAULTS=1 \
 		cargo clippy --quiet --target-dir "$CROSS" --target "$rust" --all-targets "$@" -- -D warnings
@@ -34,5 +36,5 @@ check() {
 
 check aarch64-apple-darwin aarch64-macos -p branchline -p branchline-ffi -p branchline-node
 check aarch64-unknown-linux-gnu aarch64-linux-gnu -p branchline -p branchline-ffi -p branchline-node
-# Without the shared library, which this target has not.
+# Without the shared libraries, which this target has not.
 check x86_64-unknown-linux-musl x86_64-linux-musl -p branchline

@@ -149,6 +149,8 @@ pub(crate) struct EngineShared {
     pub(crate) builtin: Vec<Arc<dyn Tool>>,
     scripted: Arc<ScriptedProvider>,
     recorder: Option<Arc<WireRecorder>>,
+    /// Where commands find the agent's own programs, if the host named an agent directory (T207).
+    pub(crate) program_dir: Option<PathBuf>,
     /// `None` once the engine was shut down.
     sessions: Mutex<Option<Vec<Weak<Shared>>>>,
     /// Fires when it is; ends the calls of its toolboxes.
@@ -186,7 +188,9 @@ impl Engine {
             catalogue.clone(),
         ));
         let builtin = tools::builtin();
+        let agent_dir = options.agent_dir.as_deref();
         let shared = EngineShared {
+            program_dir: agent_dir.map(|dir| tree::resolve(&tree::expand_home(dir)).join("bin")),
             handle: runtime.handle().clone(),
             options,
             models: Mutex::new(models),
@@ -263,7 +267,7 @@ impl Engine {
         let operations = shared.options.operations.clone();
         Toolbox::on(shared.handle.clone(), None, cwd.into(), operations, tools)
             .until(shared.closing.clone(), shared.tool_calls.clone())
-            .finding(shared.program_dir())
+            .finding(shared.program_dir.clone())
     }
 
     /// Makes a new session (S289). Its file appears with the first message.
@@ -405,11 +409,6 @@ impl EngineShared {
     /// The agent directory: the host's, else the environment's, else the usual one.
     pub(crate) fn agent_dir(&self) -> PathBuf {
         self.options.agent_dir.clone().unwrap_or_else(tree::agent_dir)
-    }
-
-    /// Where commands find the agent's own programs, if the host named an agent directory (T207).
-    pub(crate) fn program_dir(&self) -> Option<PathBuf> {
-        self.options.agent_dir.as_deref().map(|dir| tree::resolve(&tree::expand_home(dir)).join("bin"))
     }
 
     /// The engine's tools and those of one session, the latter winning.

@@ -292,7 +292,7 @@ impl Actor {
             images: self.image_target(),
             session_id: self.shared.id.to_string(),
             session_variables: self.session_variables(),
-            program_dir: self.engine.program_dir(),
+            program_dir: self.engine.program_dir.clone(),
             cancel: self.token(),
             progress: Progress { call: index, sender: running.progress.0.clone() },
             caller: Some(Caller { parent: index, sender: running.nested.0.clone() }),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Model;
 use crate::json::utf16_len;
-use crate::message::{Block, Message, Role, StopReason};
+use crate::message::{Block, Message, Role, StopReason, is_image};
 use crate::tree::prompt_text;
 
 /// What an image counts as, in characters.
@@ -41,7 +41,7 @@ fn characters(block: Block<'_>) -> usize {
         Block::Thinking(thinking) => utf16_len(thinking.thinking),
         Block::Image(_) => IMAGE,
         Block::ToolCall(call) => utf16_len(call.name) + json_len(call.arguments),
-        Block::Other(block) if block.get("type").and_then(Value::as_str) == Some("image") => IMAGE,
+        Block::Other(block) if is_image(block) => IMAGE,
         Block::Other(_) => 0,
     }
 }

@@ -35,7 +35,8 @@ pub type PayloadFuture = Pin<Box<dyn Future<Output = Result<Option<Value>, Strin
 /// takes its place, for example without something the service refused. `payload` must return at once and the future must not
 /// block its thread; when the request is aborted meanwhile the future is dropped. A panic, an error, or a value that is no JSON
 /// object fails this request, and nothing is sent. What the answer means is read by what the protocol usually asks for: a body
-/// that turns streaming off gives an answer nobody can read.
+/// that turns streaming off gives an answer nobody can read. What lies deeper than [`json::to_serde`] goes is null in a body that
+/// was replaced; one that was not is sent byte for byte.
 ///
 /// Models that the host serves, scripted ones and replays have no body and are not asked about.
 pub trait PayloadHook: Send + Sync {

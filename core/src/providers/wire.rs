@@ -35,6 +35,7 @@ impl<'a> Text<'a> {
     }
 }
 
+/// What is no text, number or object counts as absent.
 macro_rules! absent {
     ($value:expr) => {
         fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
@@ -53,7 +54,12 @@ macro_rules! absent {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
             Ok($value)
         }
+    };
+}
 
+/// So does an object.
+macro_rules! absent_object {
+    ($value:expr) => {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             Ok($value)
@@ -88,6 +94,7 @@ impl<'de> Deserialize<'de> for Count {
             }
 
             absent!(Count(None));
+            absent_object!(Count(None));
         }
         deserializer.deserialize_any(CountVisitor)
     }
@@ -124,12 +131,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
             }
 
             absent!(Text(None));
+            absent_object!(Text(None));
         }
         deserializer.deserialize_any(TextVisitor)
     }
 }
 
-/// A large structure that is filled where it lies: what `Deserialize` returns is moved at every level. Null leaves it as it is.
+/// A large structure that is filled where it lies: what `Deserialize` returns is moved at every level. Whatever is
+/// no object leaves it as it is.
 pub(crate) trait Fill<'de> {
     /// Takes in the members of an object.
     fn fill<A: MapAccess<'de>>(&mut self, map: A) -> Result<(), A::Error>;
@@ -153,13 +162,27 @@ impl<'de, T: Fill<'de>> Visitor<'de> for Place<'_, T> {
         f.write_str("an object")
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         self.0.fill(map)
     }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    absent!(());
 }
 
 /// A structure that borrows from the text it is read from. Implement it for a marker type: `type Of<'a> = Event<'a>`.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::json::utf16_len;
-use crate::message::{Block, Message, Role, StopReason};
+use crate::message::{Block, Message, Role, StopReason, is_image};
 use crate::tree::{Context, ContextEntry, EntryKind};
 
 /// What an image counts as, in characters.
@@ -38,7 +38,7 @@ fn visible(block: Block<'_>) -> usize {
     match block {
         Block::Text(text) => utf16_len(text.text),
         Block::Image(_) => IMAGE_CHARACTERS,
-        Block::Other(block) if block.get("type").and_then(Value::as_str) == Some("image") => IMAGE_CHARACTERS,
+        Block::Other(block) if is_image(block) => IMAGE_CHARACTERS,
         _ => 0,
     }
 }

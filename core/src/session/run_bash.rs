@@ -69,7 +69,7 @@ impl Session {
         let _ended_with_this = cancel.clone().drop_guard();
         let RunBashOptions { id, exclude_from_context, bash } = options;
         let mut bash = super::tool_settings::shell(bash, &shared.choices_made().settings);
-        bash.environment.program_dir = bash.environment.program_dir.or_else(|| self.engine().program_dir());
+        bash.environment.program_dir = bash.environment.program_dir.or_else(|| self.engine().program_dir.clone());
         let text = command.to_owned();
         let (operations, cwd) = (self.engine().options.operations.clone(), shared.cwd.clone());
         let (send, done) = tokio::sync::oneshot::channel();

@@ -47,7 +47,10 @@ impl<'de: 'a, 'a> Fill<'de> for Choice<'a> {
         }
         while let Some(field) = map.next_key()? {
             match field {
-                Field::Delta => map.next_value_seed(Place(&mut self.delta))?,
+                Field::Delta => {
+                    self.delta = Delta::default(); // of a key that is there twice the last one counts
+                    map.next_value_seed(Place(&mut self.delta))?;
+                }
                 Field::FinishReason => self.finish_reason = map.next_value()?,
                 Field::Usage => self.usage = map.next_value()?,
                 Field::Error => self.error = map.next_value()?,

@@ -413,3 +413,19 @@ fn what_is_kept_of_a_message_is_forgotten_when_it_changes() {
     assert_eq!(body_of(&blind)["messages"][0]["content"][0]["type"], "text");
     assert_eq!(body_of(&seen)["messages"][0]["content"][0]["type"], "image_url");
 }
+
+#[test]
+fn a_delta_that_is_no_object_says_nothing() {
+    for odd in ["[]", "null", "\"x\"", "7", "-1.5", "false", "{\"content\":\"no\"},\"delta\":{}"] {
+        let text = format!(
+            "data: {{\"choices\":[{{\"delta\":{odd}}}]}}\n\n\
+             data: {{\"choices\":[{{\"delta\":{{\"content\":\"yes\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        let (message, _) = played([text.as_bytes()]);
+        assert_eq!(message["content"], json!([{"type": "text", "text": "yes"}]), "{odd}");
+        assert_eq!(message["stopReason"], "stop", "{odd}");
+    }
+    let (message, _) =
+        played([&b"data: {\"choices\":[7]}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n"[..]]);
+    assert_eq!(message["stopReason"], "stop");
+}
