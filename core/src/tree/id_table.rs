@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IdTable {
-    text: Vec<u8>,
+    text: String,
     /// Where each id ends in `text`; it begins where the one before ends.
     ends: Vec<u64>,
     table: HashTable<u32>,
@@ -37,7 +37,7 @@ impl IdTable {
             return (*node, false);
         }
         let node = self.ends.len() as u32;
-        self.text.extend_from_slice(id.as_bytes());
+        self.text.push_str(id);
         self.ends.push(self.text.len() as u64);
         let Self { text, ends, table, hasher } = self;
         table.insert_unique(hash, node, |node| hasher.hash_one(id_at(text, ends, *node)));
@@ -49,9 +49,8 @@ impl IdTable {
     }
 }
 
-fn id_at<'a>(text: &'a [u8], ends: &[u64], node: u32) -> &'a str {
+fn id_at<'a>(text: &'a str, ends: &[u64], node: u32) -> &'a str {
     let node = node as usize;
     let start = if node == 0 { 0 } else { ends[node - 1] as usize };
-    // Only whole `str`s were appended.
-    std::str::from_utf8(&text[start..ends[node] as usize]).unwrap_or("")
+    &text[start..ends[node] as usize]
 }
