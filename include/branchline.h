@@ -204,6 +204,8 @@ enum branchline_request_kind
   BRANCHLINE_REQUEST_KEY = 6,
   /// Make a login anew. See branchline_engine_set_login_source.
   BRANCHLINE_REQUEST_LOGIN = 7,
+  /// What shall be sent to a service? See branchline_engine_set_payload_hook.
+  BRANCHLINE_REQUEST_PAYLOAD = 8,
   /// Something this header has no number for.
   BRANCHLINE_REQUEST_OTHER = 1000,
 };
@@ -1605,7 +1607,8 @@ branchline_status branchline_tool_free(branchline_tool *tool);
 /// Errors: none.
 branchline_request_kind branchline_request_type(const branchline_request *request);
 
-/// The name of the tool, of the model that is to answer, or of the provider whose key or login is wanted.
+/// The name of the tool, of the model that is to answer or that a payload is for, or of the provider whose key or login is
+/// wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.
@@ -2081,6 +2084,33 @@ branchline_status branchline_engine_set_key_source(branchline_engine *engine,
 branchline_status branchline_requests_key_source(branchline_requests *requests,
                                                  branchline_engine *engine,
                                                  branchline_error **error);
+
+/// Has the host look at the JSON body of every request to a service, from the next one on, before it is sent; with NULL it is not
+/// asked any more. `on_call` gets each as a request of type BRANCHLINE_REQUEST_PAYLOAD: its name is the model's, its arguments are
+/// `{"provider","model","api","body"}`. Answer with branchline_request_complete and the body that takes its place, an object, or
+/// `null` for "send it as it is". It is asked once for each body, not again when the same one is sent again. A question that
+/// fails, or is freed without an answer, fails the request to the service, and nothing is sent. Keys are no part of a body. The
+/// host's own models, scripted ones and replays have none.
+///
+/// Ownership: borrows `engine` and `callbacks`, whose content is copied; `user_data` is the library's until `destroy`, which
+/// runs when another hook took its place, or with the engine.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// `on_cancel` tells of aborts.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+branchline_status branchline_engine_set_payload_hook(branchline_engine *engine,
+                                                     const branchline_tool_callbacks *callbacks,
+                                                     branchline_error **error);
+
+/// The same for whoever takes requests from a queue. When the queue is freed, requests to services fail until there is
+/// another hook, or none: branchline_engine_set_payload_hook with NULL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_requests_payload_hook(branchline_requests *requests,
+                                                   branchline_engine *engine,
+                                                   branchline_error **error);
 
 /// Writes a piece of a model's answer: a JSON text is text of it; an event is `{"type":"text_delta","delta"}`,
 /// `{"type":"thinking_delta","delta"}`, `{"type":"toolcall","id"?,"name","arguments"}`, `{"type":"usage","usage"}`,

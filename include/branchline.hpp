@@ -698,6 +698,21 @@ public:
     detail::Call call;
     call.check(branchline_engine_set_key_source(get(), nullptr, call.out()));
   }
+  /// Has a function look at the body of each request to a service, see branchline_engine_set_payload_hook. It must not throw.
+  void set_payload_hook(Answer answer) {
+    detail::Call call;
+    branchline_tool_callbacks callbacks = detail::table(std::move(answer));
+    call.check(branchline_engine_set_payload_hook(get(), &callbacks, call.out()));
+  }
+  /// The same for whoever takes requests from a queue.
+  void set_payload_hook(const Requests &requests) {
+    detail::Call call;
+    call.check(branchline_requests_payload_hook(requests.get(), get(), call.out()));
+  }
+  void clear_payload_hook() {
+    detail::Call call;
+    call.check(branchline_engine_set_payload_hook(get(), nullptr, call.out()));
+  }
   /// Stores a key in the engine's file with keys; options are JSON, see branchline_engine_store_key.
   void store_key(const std::string &provider, const std::string &key, const std::string &options_json = std::string()) {
     detail::Call call;

@@ -245,6 +245,8 @@ export interface EngineOptions {
   keySource?: KeySource
   /** Makes stored logins anew; without one they are of no use. */
   loginSource?: LoginSource
+  /** May replace the body of each request to a service before it is sent. */
+  payloadHook?: PayloadHook
   /** `false`: environment variables do not count, neither keys nor `PI_CACHE_RETENTION`. */
   environment?: boolean
   /** Values of `auth.json` and `models.json` that begin with `!` are run as commands; no by default. */
@@ -312,6 +314,28 @@ export type LoginSource = (
   request: { provider: string; login: Login },
   context: { signal: AbortSignal },
 ) => Login | Promise<Login>
+
+/** A request that is about to be sent to a service. */
+export interface PayloadRequest {
+  provider: string
+  /** The model's id. */
+  model: string
+  /** The wire protocol, for example `anthropic-messages`: it says what the body means. */
+  api: string
+  /** The JSON body. */
+  body: { [key: string]: unknown }
+}
+
+/**
+ * Gives the body that takes the place of a request's, or nothing or `null` to send it as it was, whatever became of `body`.
+ * Asked once for each body, not again when the same one is sent again. What it throws, or rejects with, is the failure of the
+ * request, and nothing is sent. `signal` aborts when nobody waits any more. Keys are no part of a body. Models of the host's
+ * own, scripted ones and replays have none.
+ */
+export type PayloadHook = (
+  request: PayloadRequest,
+  context: { signal: AbortSignal },
+) => object | null | undefined | void | Promise<object | null | undefined | void>
 
 /** What is stored for one provider, without the secret. */
 export interface StoredEntry {
@@ -507,6 +531,8 @@ export declare class Engine {
   storedKeys(): Promise<StoredEntry[]>
   /** Sets or, with `null`, forgets who makes stored logins anew, from the next request on. */
   setLoginSource(source: LoginSource | null): void
+  /** Sets or, with `null`, takes away who may replace the bodies of requests, from the next request on. */
+  setPayloadHook(hook: PayloadHook | null): void
   /** Adds models that a function answers for: `NAME/ID`, for each of the models. Replaces a provider of the same name. */
   addHostProvider(name: string, models: (string | HostModel)[], answer: HostAnswer): void
   /** Adds the models that answered in a session file, as `NAME/ID`; they answer again. `name` is `replay` by default. */

@@ -184,7 +184,7 @@ impl Engine {
         let credentials = options.credentials.clone().unwrap_or_else(|| keyring.clone());
         let http = Http::new(options.network.clone(), providers::observers(&options.wire_observer, &recorder));
         let remote = Arc::new(Remote::new(
-            Services { http, credentials, payload_hook: options.payload_hook.clone() },
+            Services { http, credentials, payload_hook: Mutex::new(options.payload_hook.clone()) },
             catalogue.clone(),
         ));
         let builtin = tools::builtin();

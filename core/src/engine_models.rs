@@ -8,8 +8,8 @@ use secrecy::SecretString;
 use crate::engine::{Engine, EngineOptions, EngineShared, lock};
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::{
-    self, CatalogueOptions, Credentials, Key, KeyOptions, KeySource, Model, ModelChoice, ModelProblem, Provider,
-    RemoteProvider,
+    self, CatalogueOptions, Credentials, Key, KeyOptions, KeySource, Model, ModelChoice, ModelProblem, PayloadHook,
+    Provider, RemoteProvider,
 };
 
 impl EngineOptions {
@@ -97,6 +97,11 @@ impl Engine {
     /// Sets or, with `None`, takes away whom this engine asks for keys, from the next request on.
     pub fn set_key_source(&self, source: Option<Arc<dyn KeySource>>) {
         self.shared().keyring.set_source(source);
+    }
+
+    /// Sets or, with `None`, takes away who may replace the bodies of requests, from the next request on (P40).
+    pub fn set_payload_hook(&self, hook: Option<Arc<dyn PayloadHook>>) {
+        self.shared().remote.set_payload_hook(hook);
     }
 
     /// Sets or, with `None`, forgets the key of a provider, from the next request on. It wins over every other.

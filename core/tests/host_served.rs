@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use branchline::host::{HostKeys, Notice, Request, RequestKind, Requests, provider_from_value, requests};
+use branchline::host::{HostKeys, HostPayloads, Notice, Request, RequestKind, Requests, provider_from_value, requests};
 use branchline::providers::Key;
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
 use branchline::{Engine, EngineOptions, ErrorCode, PromptOptions, RunResult, Session, SessionOptions, block_on};
@@ -283,4 +283,74 @@ fn an_abort_ends_the_question_for_a_key() {
     assert!(running.join().unwrap().aborted);
     assert!(request.is_cancelled());
     assert_eq!(request.complete(json!("sk-1")).unwrap_err().code(), ErrorCode::Cancelled);
+}
+
+/// P40: each body is shown to the host, which may replace it, until another hook or none takes its place.
+#[test]
+fn payloads_by_requests() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(vec![answer(), answer(), answer()]);
+    let engine = session_support::engine(dir.path());
+    let config = json!({"providers": {"mine": {"baseUrl": server.url(), "api": "anthropic-messages", "apiKey": "sk-of-the-file",
+        "models": [{"id": "m"}]}}});
+    engine.configure_models(&config.to_string()).unwrap();
+    let (asker, queue) = requests();
+    engine.set_payload_hook(Some(Arc::new(HostPayloads::new(asker, 5))));
+    let options = SessionOptions::new(dir.path()).in_memory(true).model("mine/m");
+    let session = block_on(engine.create_session(options)).unwrap();
+    let ask = |answer: &dyn Fn(&Request)| {
+        let running = prompt(&session, "go");
+        let request = asked(&queue);
+        assert_eq!((request.kind(), request.kind().name()), (RequestKind::Payload, "payload"));
+        assert_eq!((request.name(), request.target(), request.session_id()), ("mine/m", 5, ""));
+        let told = request.arguments();
+        assert_eq!((&told["provider"], &told["model"]), (&json!("mine"), &json!("m")));
+        assert_eq!((&told["api"], &told["body"]["stream"]), (&json!("anthropic-messages"), &json!(true)));
+        assert!(!told.to_string().contains("sk-of-the-file"));
+        answer(&request);
+        running.join().unwrap()
+    };
+    let result = ask(&|request| {
+        assert_eq!(request.complete(json!([1])).unwrap_err().code(), ErrorCode::InvalidArgument);
+        request.complete(json!({"tenant": 7})).unwrap();
+    });
+    assert_eq!((result.text.as_str(), result.error_message), ("hi", None));
+    ask(&|request| request.complete(Value::Null).unwrap());
+    let failed = ask(&|request| request.fail("no such tenant").unwrap());
+    assert!(failed.error_message.as_deref().unwrap().contains("no such tenant"), "{failed:?}");
+    let received = server.received();
+    assert_eq!(received.len(), 2);
+    assert_eq!(received[0].body, br#"{"tenant":7}"#);
+    assert!(received[1].body.starts_with(br#"{"model":"m""#));
+
+    // Let go of, and then gone.
+    let running = prompt(&session, "go");
+    drop(asked(&queue));
+    let result = running.join().unwrap();
+    assert!(result.error_message.as_deref().unwrap().contains("gave no answer"), "{result:?}");
+    drop(queue);
+    let result = prompt(&session, "go").join().unwrap();
+    assert!(result.error_message.as_deref().unwrap().contains("takes no more questions"), "{result:?}");
+    assert_eq!(server.received().len(), 2);
+    engine.set_payload_hook(None);
+    assert_eq!(prompt(&session, "go").join().unwrap().text, "hi");
+}
+
+/// A request that is aborted while the host looks at its body.
+#[test]
+fn an_abort_ends_the_question_about_a_payload() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = session_support::engine(dir.path());
+    let config = json!({"providers": {"mine": {"baseUrl": "http://127.0.0.1:9", "api": "anthropic-messages", "apiKey": "k",
+        "models": [{"id": "m"}]}}});
+    engine.configure_models(&config.to_string()).unwrap();
+    let (asker, requests) = requests();
+    engine.set_payload_hook(Some(Arc::new(HostPayloads::new(asker, 5))));
+    let session =
+        block_on(engine.create_session(SessionOptions::new(dir.path()).in_memory(true).model("mine/m"))).unwrap();
+    let running = prompt(&session, "go");
+    let request = asked(&requests);
+    block_on(session.abort()).unwrap();
+    assert!(running.join().unwrap().aborted && request.is_cancelled());
+    assert_eq!(request.complete(Value::Null).unwrap_err().code(), ErrorCode::Cancelled);
 }

@@ -1,9 +1,10 @@
-//! Models that the host serves and keys that it hands out: requests, given to callbacks or put into a queue.
+//! Models that the host serves, keys that it hands out, its say in what is sent: requests, given to callbacks or put into a
+//! queue.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use branchline_core::host::{self, Asker, HostKeys, provider_from_value};
+use branchline_core::host::{self, Asker, HostKeys, HostPayloads, provider_from_value};
 use branchline_core::providers::host::HostProvider;
 
 use crate::boundary::export;
@@ -131,6 +132,51 @@ pub unsafe extern "C" fn branchline_requests_key_source(
     export!(error, {
         let source = HostKeys::new(handle::get::<RequestsObject>(requests)?.asker(), 0);
         handle::get::<EngineObject>(engine)?.core.set_key_source(Some(Arc::new(source)));
+        Ok(())
+    })
+}
+
+/// Has the host look at the JSON body of every request to a service, from the next one on, before it is sent; with NULL it is not
+/// asked any more. `on_call` gets each as a request of type BRANCHLINE_REQUEST_PAYLOAD: its name is the model's, its arguments are
+/// `{"provider","model","api","body"}`. Answer with branchline_request_complete and the body that takes its place, an object, or
+/// `null` for "send it as it is". It is asked once for each body, not again when the same one is sent again. A question that
+/// fails, or is freed without an answer, fails the request to the service, and nothing is sent. Keys are no part of a body. The
+/// host's own models, scripted ones and replays have none.
+///
+/// Ownership: borrows `engine` and `callbacks`, whose content is copied; `user_data` is the library's until `destroy`, which
+/// runs when another hook took its place, or with the engine.
+/// Threads: any, also from inside callbacks. `on_call` is called on a thread of the library, one question at a time.
+/// `on_cancel` tells of aborts.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, INTERNAL when a thread cannot be started. `destroy` has run then,
+/// unless the table itself cannot be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_engine_set_payload_hook(
+    engine: *mut branchline_engine,
+    callbacks: *const branchline_tool_callbacks,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        let (engine, asker) = asker(engine, callbacks)?;
+        engine.core.set_payload_hook(asker.map(|asker| Arc::new(HostPayloads::new(asker, 0)) as _));
+        Ok(())
+    })
+}
+
+/// The same for whoever takes requests from a queue. When the queue is freed, requests to services fail until there is
+/// another hook, or none: branchline_engine_set_payload_hook with NULL.
+///
+/// Ownership: borrows everything.
+/// Threads: any, also from inside callbacks.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_requests_payload_hook(
+    requests: *mut branchline_requests,
+    engine: *mut branchline_engine,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        let hook = HostPayloads::new(handle::get::<RequestsObject>(requests)?.asker(), 0);
+        handle::get::<EngineObject>(engine)?.core.set_payload_hook(Some(Arc::new(hook)));
         Ok(())
     })
 }

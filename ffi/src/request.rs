@@ -42,6 +42,8 @@ pub enum branchline_request_kind {
     BRANCHLINE_REQUEST_KEY = 6,
     /// Make a login anew. See branchline_engine_set_login_source.
     BRANCHLINE_REQUEST_LOGIN = 7,
+    /// What shall be sent to a service? See branchline_engine_set_payload_hook.
+    BRANCHLINE_REQUEST_PAYLOAD = 8,
     /// Something this header has no number for.
     BRANCHLINE_REQUEST_OTHER = 1000,
 }
@@ -112,12 +114,14 @@ pub unsafe extern "C" fn branchline_request_type(request: *const branchline_requ
             RequestKind::Model => Kind::BRANCHLINE_REQUEST_MODEL,
             RequestKind::Key => Kind::BRANCHLINE_REQUEST_KEY,
             RequestKind::Login => Kind::BRANCHLINE_REQUEST_LOGIN,
+            RequestKind::Payload => Kind::BRANCHLINE_REQUEST_PAYLOAD,
             _ => Kind::BRANCHLINE_REQUEST_OTHER,
         })
     })
 }
 
-/// The name of the tool, of the model that is to answer, or of the provider whose key or login is wanted.
+/// The name of the tool, of the model that is to answer or that a payload is for, or of the provider whose key or login is
+/// wanted.
 ///
 /// Ownership: the string belongs to `request` and lives as long as it.
 /// Threads: any.

@@ -111,7 +111,7 @@ impl Desk {
                 Notice::Asked(request) if request.is_cancelled() => {}
                 Notice::Asked(request) => {
                     let session = match request.kind() {
-                        RequestKind::Key | RequestKind::Login => callbacks::ANY,
+                        RequestKind::Key | RequestKind::Login | RequestKind::Payload => callbacks::ANY,
                         _ => request.session_id(),
                     };
                     let (id, session) = (request.id(), session.to_owned());

@@ -72,6 +72,7 @@ void test_tools(void);
 void test_process(void);
 void test_models(void);
 void test_keys(void);
+void test_payload(void);
 void test_resources(void);
 
 #endif

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     { "sessions", test_sessions },   { "tree", test_tree }, { "siblings", test_siblings }, { "context", test_context }, { "policy", test_policy },       { "events", test_events },
     { "callbacks", test_callbacks }, { "reentry", test_reentry }, { "process", test_process },
     { "toolbox", test_toolbox },     { "tools", test_tools },
-    { "models", test_models },       { "keys", test_keys },         { "resources", test_resources },
+    { "models", test_models },       { "keys", test_keys },         { "payload", test_payload }, { "resources", test_resources },
   };
   size_t n;
   int i;

@@ -1,7 +1,7 @@
 'use strict'
 const { bridge, call, flush, ask } = require('./native.cjs')
 const { text, json, object, options } = require('./errors.cjs')
-const { bindKeys, bindLogins, bindModels, formOf } = require('./models.cjs')
+const { bindKeys, bindLogins, bindModels, bindPayloads, formOf } = require('./models.cjs')
 const { bound, policyOf } = require('./permissions.cjs')
 const { replayOf } = require('./replay.cjs')
 const { Session, wrap } = require('./session.cjs')
@@ -18,12 +18,14 @@ class Engine {
 
   constructor(given = {}) {
     options(given)
-    const { permissions, keySource, loginSource, ...rest } = given
+    const { permissions, keySource, loginSource, payloadHook, ...rest } = given
     const policy = permissions === undefined ? undefined : policyOf(permissions)
     const keys = keySource === undefined || keySource === null ? undefined : bindKeys(keySource)
     const logins = loginSource === undefined || loginSource === null ? undefined : bindLogins(loginSource, this.#lock)
-    this.#kept.push(...(policy?.keep ?? []), ...[keys, logins].filter(Boolean))
-    const settings = options({ form: formOf(rest), permissions: policy?.policy, keySource: keys?.number, loginSource: logins?.number })
+    const payloads = payloadHook === undefined || payloadHook === null ? undefined : bindPayloads(payloadHook)
+    this.#kept.push(...(policy?.keep ?? []), ...[keys, logins, payloads].filter(Boolean))
+    const asked = { keySource: keys?.number, loginSource: logins?.number, payloadHook: payloads?.number }
+    const settings = options({ form: formOf(rest), permissions: policy?.policy, ...asked })
     this.#native = ask(() => bridge.engine(settings))
   }
 
@@ -152,6 +154,12 @@ class Engine {
     const logins = source === null ? undefined : bindLogins(source, this.#lock)
     ask(() => this.#native.setLoginSource(logins?.number))
     if (logins) this.#kept.push(logins)
+  }
+
+  setPayloadHook(hook) {
+    const payloads = hook === null ? undefined : bindPayloads(hook)
+    ask(() => this.#native.setPayloadHook(payloads?.number))
+    if (payloads) this.#kept.push(payloads)
   }
 
   addHostProvider(name, models, answer) {

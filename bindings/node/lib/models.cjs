@@ -76,6 +76,12 @@ function bindLogins(source, lock) {
   return bindFunction((request, { signal }) => source(request, { signal }), { waits: lock })
 }
 
+/** The binding of a function that may replace the bodies of requests. */
+function bindPayloads(hook) {
+  if (typeof hook !== 'function') throw invalid('a payload hook must be a function')
+  return bindFunction((request, { signal }) => hook(request, { signal }))
+}
+
 /** Engine options as the native half takes them; what is no data is given beside them. */
 function formOf({ proxy, ...form }) {
   if (proxy === undefined) return form
@@ -83,4 +89,4 @@ function formOf({ proxy, ...form }) {
   return { ...form, network: { ...form.network, proxy } }
 }
 
-module.exports = { bindKeys, bindLogins, bindModels, formOf, write }
+module.exports = { bindKeys, bindLogins, bindModels, bindPayloads, formOf, write }

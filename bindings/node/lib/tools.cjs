@@ -141,7 +141,7 @@ function fail(id, message) {
 }
 
 /** Kinds of requests whose failure is told in the words of whoever failed, without the name of an error. */
-const PLAIN = new Set(['model', 'key', 'login'])
+const PLAIN = new Set(['model', 'key', 'login', 'payload'])
 
 function reason(error) {
   return (error instanceof Error && error.message) || failure(error)

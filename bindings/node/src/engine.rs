@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchline::host::{HostKeys, HostLogins};
+use branchline::host::{HostKeys, HostLogins, HostPayloads};
 use branchline::providers::scripted::{Script, ScriptControl};
 use branchline::{EngineForm, EngineOptions, Result, SessionOptions};
 use napi_derive::napi;
@@ -45,6 +45,9 @@ impl Engine {
         }
         if let Some(target) = given.login_source {
             base = base.login_source(Arc::new(HostLogins::new(shared.desk.asker(), target.into())));
+        }
+        if let Some(target) = given.payload_hook {
+            base = base.payload_hook(Arc::new(HostPayloads::new(shared.desk.asker(), target.into())));
         }
         let engine = EngineForm::from_value(given.form)?.start(base)?;
         let lifeline = Arc::new(Lifeline { engine });

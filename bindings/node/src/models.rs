@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use branchline::host::{self, HostKeys};
+use branchline::host::{self, HostKeys, HostPayloads};
 use branchline::providers::Key;
 use branchline::{Error, ErrorCode, json};
 use napi_derive::napi;
@@ -63,6 +63,13 @@ impl Engine {
     pub fn set_key_source(&self, target: Option<u32>) {
         let keys = |target: u32| Arc::new(HostKeys::new(self.shared.desk.asker(), target.into())) as _;
         self.lifeline.engine.set_key_source(target.map(keys));
+    }
+
+    /// The number of who sees the bodies of requests, or nobody.
+    #[napi]
+    pub fn set_payload_hook(&self, target: Option<u32>) {
+        let hook = |target: u32| Arc::new(HostPayloads::new(self.shared.desk.asker(), target.into())) as _;
+        self.lifeline.engine.set_payload_hook(target.map(hook));
     }
 
     /// Adds models whose requests go to `target`.

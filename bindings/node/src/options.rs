@@ -33,6 +33,7 @@ pub(crate) struct Engine {
     pub(crate) permissions: Option<Policy>,
     pub(crate) key_source: Option<u32>,
     pub(crate) login_source: Option<u32>,
+    pub(crate) payload_hook: Option<u32>,
 }
 
 #[derive(Deserialize)]

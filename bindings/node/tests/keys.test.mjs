@@ -351,3 +351,56 @@ test('a session that goes on with another model says why', async (t) => {
   await again.setModel('house/m')
   assert.equal(again.state.modelNotice, undefined)
 })
+
+test('bodies are seen and replaced before they are sent', async (t) => {
+  const { url, requests } = await service(t)
+  const seen = []
+  const payloadHook = async (request, { signal }) => {
+    assert.ok(signal instanceof AbortSignal)
+    seen.push(request)
+    await sleep(1)
+    return { ...request.body, tenant: seen.length }
+  }
+  const engine = engineFor(t, url, { keys: { house: SECRET }, payloadHook })
+  const s = await open(engine)
+  assert.equal((await s.run('Hi')).text, 'Hello.')
+  const { body, ...rest } = seen[0]
+  assert.deepEqual(rest, { provider: 'house', model: 'm', api: 'openai-completions' })
+  assert.deepEqual(requests[0].body, { ...body, tenant: 1 })
+  assert.ok(!JSON.stringify(seen).includes(SECRET))
+  engine.setPayloadHook((request) => { request.body = {} })
+  assert.equal((await s.run('Again')).stopReason, 'stop')
+  assert.ok(requests[1].body.model === 'm' && !('tenant' in requests[1].body))
+  const failures = [
+    [() => { throw new Error('no such tenant') }, /no such tenant/],
+    [() => Promise.reject(new Error('not today')), /not today/],
+    [() => [1], /the body of a request is an object/],
+  ]
+  for (const [hook, message] of failures) {
+    engine.setPayloadHook(hook)
+    const { stopReason, errorMessage } = await s.run('No')
+    assert.equal(stopReason, 'error')
+    assert.match(errorMessage, message)
+  }
+  assert.equal(requests.length, 2)
+  engine.setPayloadHook(null)
+  assert.equal((await s.run('Hi')).stopReason, 'stop')
+  assert.throws(() => engine.setPayloadHook('x'), { code: 'invalid_argument' })
+  assert.throws(() => new Engine({ payloadHook: 'x' }), { code: 'invalid_argument' })
+})
+
+test('an abort ends the wait for a payload hook', async (t) => {
+  const { url, requests } = await service(t)
+  let begun
+  const asked = new Promise((resolve) => (begun = resolve))
+  const payloadHook = (_, { signal }) => new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason))
+    begun()
+  })
+  const s = await open(engineFor(t, url, { payloadHook }))
+  const run = s.prompt('Hi')
+  await asked
+  await s.abort()
+  assert.equal((await run.result()).aborted, true)
+  assert.equal(requests.length, 0)
+})

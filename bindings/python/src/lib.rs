@@ -42,7 +42,7 @@ mod _branchline {
     #[pymodule_export]
     use crate::models::{
         Replay, add_host_provider, add_replay, available_models, configure_models, find_model, find_model_or_custom,
-        model_problems, models, models_in_scope, set_key, set_key_source, set_login_source,
+        model_problems, models, models_in_scope, set_key, set_key_source, set_login_source, set_payload_hook,
     };
     #[pymodule_export]
     use crate::pending::{Pending, Wakeups};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use branchline::host::{self, Asker, HostKeys, HostLogins};
+use branchline::host::{self, Asker, HostKeys, HostLogins, HostPayloads};
 use branchline::json;
 use branchline::providers::{Key, Provider};
 use branchline::replay::{self, ReplayOptions};
@@ -116,6 +116,19 @@ pub(crate) fn set_login_source(
 ) -> PyResult<()> {
     let source = source(py, requests, |asker| HostLogins::new(asker, target))?;
     engine.get(py)?.set_login_source(source.map(|source| source as _));
+    Ok(())
+}
+
+/// Bodies of requests are shown to `requests` with the number `target`; `None` is nobody.
+#[pyfunction]
+pub(crate) fn set_payload_hook(
+    py: Python<'_>,
+    engine: &Engine,
+    requests: Option<&Requests>,
+    target: u64,
+) -> PyResult<()> {
+    let hook = source(py, requests, |asker| HostPayloads::new(asker, target))?;
+    engine.get(py)?.set_payload_hook(hook.map(|hook| hook as _));
     Ok(())
 }
 

@@ -105,7 +105,7 @@ impl Request {
         Ok(self.request.get(py)?.id())
     }
 
-    /// `tool`, `permission`, `before_tool`, `after_tool`, `model`, `key`, `login`, or a newer one.
+    /// `tool`, `permission`, `before_tool`, `after_tool`, `model`, `key`, `login`, `payload`, or a newer one.
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.request.get(py)?.kind().name())
     }

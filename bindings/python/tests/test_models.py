@@ -442,3 +442,44 @@ assert session.run("What is it?").text == "Hello"
     lines = [json.loads(line) for line in (tmp_path / "wire.jsonl").read_text().splitlines()]
     assert [lines[0]["kind"], lines[-1]["kind"]] == ["request", "end"]
     assert SECRET not in (tmp_path / "wire.jsonl").read_text()
+
+
+@pytest.mark.parametrize("kind", ["function", "coroutine", "awaitable"])
+def test_bodies_are_seen_and_replaced(make, work, service, kind):
+    seen = []
+
+    def function(request):
+        seen.append(request)
+        return {**request.body, "tenant": len(seen)}
+
+    async def coroutine(request):
+        await asyncio.sleep(0)
+        return function(request)
+
+    hooks = {"function": function, "coroutine": coroutine, "awaitable": lambda request: coroutine(request)}
+    engine = make(models=service.models(), keys={"acme": SECRET}, payload_hook=hooks[kind])
+    session = engine.create_session(work, model="acme/m", in_memory=True)
+    assert session.run("x").text == "Hello"
+    assert service.asked[0][2] == {**seen[0].body, "tenant": 1}
+    assert seen == [bl.PayloadRequest("acme", "m", "openai-completions", seen[0].body)] and SECRET not in repr(seen)
+
+    def changes(request):
+        request.body.clear()
+
+    engine.set_payload_hook(changes)
+    session.run("y")
+    assert service.asked[1][2]["model"] == "m" and "tenant" not in service.asked[1][2]
+
+    def refuses(request):
+        raise RuntimeError("no such tenant")
+
+    for hook, says in [(refuses, "no such tenant"), (lambda request: [1], "a dictionary, or None, not a list")]:
+        engine.set_payload_hook(hook)
+        result = session.run("z")
+        assert result.stop_reason == "error" and says in result.error_message
+    assert len(service.asked) == 2
+    engine.set_payload_hook(None)
+    assert session.run("z").stop_reason == "stop"
+    for call in (lambda: engine.set_payload_hook("x"), lambda: make(payload_hook="x")):
+        with pytest.raises(errors.InvalidArgumentError):
+            call()

@@ -79,6 +79,7 @@ ENGINE = {
     "set_key",
     "set_key_source",
     "set_login_source",
+    "set_payload_hook",
     "store_key",
     "store_login",
     "stored_keys",

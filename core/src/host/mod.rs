@@ -10,7 +10,7 @@
 //! * `permission`: permission questions that such a host decides.
 //! * `hook`: hooks around tool calls that it provides.
 //! * `model`: models that it serves.
-//! * `key`: keys that it hands out; `login`: logins that it makes anew.
+//! * `key`: keys that it hands out; `login`: logins that it makes anew; `payload`: its say in what is sent to services.
 //! * `definition`, `result`: their JSON forms, which are the same in all languages.
 
 mod definition;
@@ -18,6 +18,7 @@ mod hook;
 mod key;
 mod login;
 mod model;
+mod payload;
 mod permission;
 mod request;
 mod result;
@@ -27,6 +28,7 @@ pub use hook::HostHook;
 pub use key::HostKeys;
 pub use login::HostLogins;
 pub use model::{HostModels, provider_from_value};
+pub use payload::HostPayloads;
 pub use permission::HostPermissions;
 pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
 pub use tool::HostTool;

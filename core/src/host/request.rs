@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::hook::{self, BeforeTool};
-use super::{login, model};
+use super::{login, model, payload};
 use crate::agent::ResultChange;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::JsonObject;
@@ -36,6 +36,8 @@ pub enum RequestKind {
     Key,
     /// Make a login anew. See [`HostLogins`](super::HostLogins).
     Login,
+    /// What shall be sent to a service? See [`HostPayloads`](super::HostPayloads).
+    Payload,
 }
 
 impl RequestKind {
@@ -49,6 +51,7 @@ impl RequestKind {
             RequestKind::Model => "model",
             RequestKind::Key => "key",
             RequestKind::Login => "login",
+            RequestKind::Payload => "payload",
         }
     }
 }
@@ -77,6 +80,7 @@ pub(crate) enum Answer {
     Model,
     Key(Option<Key>),
     Login(JsonObject),
+    Payload(Option<Value>),
 }
 
 impl Answer {
@@ -88,6 +92,7 @@ impl Answer {
             RequestKind::AfterTool => hook::read_after(value).map(Answer::AfterTool),
             RequestKind::Key => Key::from_host_value(value).map(Answer::Key),
             RequestKind::Login => login::read(value).map(Answer::Login),
+            RequestKind::Payload => payload::read(value).map(Answer::Payload),
             RequestKind::Model => Ok(Answer::Model),
         }
     }
@@ -242,7 +247,8 @@ impl Request {
         self.question.target
     }
 
-    /// Name of the tool; of a model's request the model's full name, of a question for a key or a login the provider's.
+    /// Name of the tool; of a model's request and of a payload the model's full name, of a question for a key or a login the
+    /// provider's.
     pub fn name(&self) -> &str {
         &self.question.name
     }
@@ -305,7 +311,7 @@ impl Request {
     /// terminate?}`, or any other value, which the model gets as JSON. For a permission see
     /// [`HostPermissions`](super::HostPermissions), for a hook [`HostHook`](super::HostHook), for a model
     /// [`HostModels`](super::HostModels), for a key [`HostKeys`](super::HostKeys), for a login
-    /// [`HostLogins`](super::HostLogins).
+    /// [`HostLogins`](super::HostLogins), for a payload [`HostPayloads`](super::HostPayloads).
     ///
     /// Errors: `invalid_argument` when the value is no answer (it can be answered again) or it was answered before;
     /// `cancelled` when the answer is not wanted any more.

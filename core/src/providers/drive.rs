@@ -1,6 +1,6 @@
 //! Driving a request: key, HTTP, events, message. The same for every protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::stream;
 
@@ -22,15 +22,16 @@ pub(crate) struct Services {
     /// Keys.
     pub(crate) credentials: Arc<dyn Credentials>,
     /// Asked about every body.
-    pub(crate) payload_hook: Option<Arc<dyn PayloadHook>>,
+    pub(crate) payload_hook: Mutex<Option<Arc<dyn PayloadHook>>>,
 }
 
 impl Services {
     /// Sends a request, after the host's look at its body.
     async fn send(&self, request: &Request, outgoing: &mut Outgoing, policy: RetryPolicy) -> Result<Answer, Failure> {
         let cancel = &request.cancel;
-        if let Some(hook) = &self.payload_hook {
-            let asked = cancel.run_until_cancelled(payload::ask(&**hook, &request.model, outgoing)).await;
+        let hook = self.payload_hook.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(hook) = hook {
+            let asked = cancel.run_until_cancelled(payload::ask(&*hook, &request.model, outgoing)).await;
             asked.unwrap_or(Err(Failure::Aborted))?;
         }
         self.http.send(outgoing, policy, cancel).await

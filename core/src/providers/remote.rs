@@ -9,7 +9,7 @@ use super::google::Google;
 use super::openai_chat::OpenAiChat;
 use super::openai_responses::OpenAiResponses;
 use super::protocol::Protocol;
-use super::{Model, Provider, Request, ResponseStream, fallbacks};
+use super::{Model, PayloadHook, Provider, Request, ResponseStream, fallbacks};
 
 /// Every protocol there is.
 pub(crate) fn protocols() -> Vec<Arc<dyn Protocol>> {
@@ -26,6 +26,11 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(services: Services, catalogue: Arc<Catalogue>) -> Remote {
         Remote { protocols: protocols(), services: Arc::new(services), catalogue }
+    }
+
+    /// Who is asked about every body from the next request on.
+    pub(crate) fn set_payload_hook(&self, hook: Option<Arc<dyn PayloadHook>>) {
+        *self.services.payload_hook.lock().unwrap_or_else(PoisonError::into_inner) = hook;
     }
 
     fn stream(&self, mut request: Request) -> ResponseStream {

@@ -51,7 +51,7 @@ from .events import (
     TurnEnd,
     TurnStart,
 )
-from .host_models import KeyRequest, ModelRequest
+from .host_models import KeyRequest, ModelRequest, PayloadRequest
 from .models import Key, Model, ModelChoice, ModelProblem, Models, ModelScope, StoredEntry
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .permissions import (
@@ -143,6 +143,7 @@ __all__ = [
     "NetworkOptions",
     "Node",
     "OpenOptions",
+    "PayloadRequest",
     "PermissionDecision",
     "PermissionRequest",
     "Permissions",

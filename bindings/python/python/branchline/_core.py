@@ -25,9 +25,11 @@ from .host_models import (
     KeySource,
     LoginSource,
     ModelDefinition,
+    PayloadHook,
     key_question,
     login_question,
     model_question,
+    payload_question,
     provider_json,
 )
 from .models import CatalogueOperations, Configuration, Key
@@ -147,6 +149,7 @@ class EngineCore(CatalogueOperations):
         keys: Optional[Mapping[str, Union[str, Key]]] = None,
         key_source: Optional[KeySource] = None,
         login_source: Optional[LoginSource] = None,
+        payload_hook: Optional[PayloadHook] = None,
         environment: Optional[bool] = None,
         commands: Optional[bool] = None,
         network: Optional[NetworkOptions] = None,
@@ -164,8 +167,9 @@ class EngineCore(CatalogueOperations):
         leaves out those that are built in.
 
         ``keys``: providers and their keys, texts or ``Key``. ``key_source``: asked for the key of each request
-        (``set_key_source``). ``login_source``: makes stored logins anew (``set_login_source``). ``environment``: False
-        leaves out keys of the environment. ``commands``: True runs values of the files that are shell commands.
+        (``set_key_source``). ``login_source``: makes stored logins anew (``set_login_source``). ``payload_hook``: may
+        replace the bodies of requests (``set_payload_hook``). ``environment``: False leaves out keys of the
+        environment. ``commands``: True runs values of the files that are shell commands.
 
         ``network``: how services are reached; ``proxy`` is its ``proxy``. ``record``: a new file that gets the traffic
         with services, without keys.
@@ -198,6 +202,8 @@ class EngineCore(CatalogueOperations):
             self.set_key_source(key_source)
         if login_source is not None:
             self.set_login_source(login_source)
+        if payload_hook is not None:
+            self.set_payload_hook(payload_hook)
 
     def add_host_provider(
         self, name: str, models: Union[ModelDefinition, Sequence[ModelDefinition]], answer: Answer
@@ -245,6 +251,16 @@ class EngineCore(CatalogueOperations):
         """
         question = None if source is None else login_question(source, self._login_lock)
         self._set_source("logins", question, native.set_login_source)
+
+    def set_payload_hook(self, hook: Optional[PayloadHook]) -> None:
+        """Sets who sees the JSON body of each request to a service before it is sent; None is nobody.
+
+        It gets a ``PayloadRequest`` and gives the body that takes its place, a dictionary, or None to send it as it
+        was, whatever became of ``request.body``; it may be a coroutine function. It is asked once for each body, not
+        again when the same one is sent again. What it raises fails the request, with its text, and nothing is sent.
+        Keys are no part of a body. Models that the program serves, scripted ones and replays have none.
+        """
+        self._set_source("payloads", None if hook is None else payload_question(hook), native.set_payload_hook)
 
     def _set_source(
         self,

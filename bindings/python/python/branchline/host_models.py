@@ -1,4 +1,4 @@
-"""Models that are functions of the program, and functions that give out keys and make logins anew."""
+"""Models that are functions of the program, and functions that give out keys, make logins anew and see what is sent."""
 
 from __future__ import annotations
 
@@ -178,6 +178,33 @@ def _definition(model: Any) -> Any:
     return definition
 
 
+def _question(
+    name: str,
+    function: Callable[..., Any],
+    call: Callable[[ToolContext], Any],
+    read: Callable[[Any], Any],
+    holds: str = "",
+) -> Question:
+    """What requests to ``function`` go to: ``call`` calls it, ``read`` reads what it gives, at once or later."""
+    if is_async(function):
+
+        async def aask(context: ToolContext) -> Any:
+            return read(await call(context))
+
+        return Question(name, True, aask, holds)
+
+    def ask(context: ToolContext) -> Any:
+        answer = call(context)
+        return late(answer, read) if hasattr(answer, "__await__") else read(answer)
+
+    return Question(name, False, ask, holds)
+
+
+def _arguments(context: ToolContext) -> Dict[str, Any]:
+    value: Dict[str, Any] = json.loads(context._request.arguments_json())
+    return value
+
+
 @dataclass(frozen=True)
 class KeyRequest:
     """What a key is asked for."""
@@ -203,23 +230,11 @@ def key_question(source: KeySource) -> Question:
     if not callable(source):
         raise InvalidArgumentError("a key source is a function")
 
-    def request(context: ToolContext) -> KeyRequest:
-        value: Dict[str, Any] = json.loads(context._request.arguments_json())
-        return KeyRequest(value["provider"], value["model"], value["baseUrl"])
+    def call(context: ToolContext) -> Any:
+        value = _arguments(context)
+        return source(KeyRequest(value["provider"], value["model"], value["baseUrl"]))
 
-    if is_async(source):
-
-        async def aask(context: ToolContext) -> Any:
-            answer: Any = source(request(context))
-            return _key(await answer)
-
-        return Question("keys", True, aask)
-
-    def ask(context: ToolContext) -> Any:
-        answer: Any = source(request(context))
-        return late(answer, _key) if hasattr(answer, "__await__") else _key(answer)
-
-    return Question("keys", False, ask)
+    return _question("keys", source, call, _key)
 
 
 LoginSource = Callable[[str, JsonObject], Union[Mapping[str, Any], Awaitable[Mapping[str, Any]]]]
@@ -237,19 +252,44 @@ def login_question(source: LoginSource, holds: str) -> Question:
     if not callable(source):
         raise InvalidArgumentError("a login source is a function")
 
-    def given(context: ToolContext) -> Any:
-        value: Dict[str, Any] = json.loads(context._request.arguments_json())
+    def call(context: ToolContext) -> Any:
+        value = _arguments(context)
         return source(value["provider"], value["login"])
 
-    if is_async(source):
+    return _question("logins", source, call, _login, holds)
 
-        async def aask(context: ToolContext) -> Any:
-            return _login(await given(context))
 
-        return Question("logins", True, aask, holds)
+@dataclass(frozen=True)
+class PayloadRequest:
+    """A request that is about to be sent to a service."""
 
-    def ask(context: ToolContext) -> Any:
-        answer = given(context)
-        return late(answer, _login) if hasattr(answer, "__await__") else _login(answer)
+    provider: str
+    """The model's provider."""
+    model: str
+    """The model's id."""
+    api: str
+    """The wire protocol, for example ``anthropic-messages``: it says what the body means."""
+    body: JsonObject
+    """The JSON body."""
 
-    return Question("logins", False, ask, holds)
+
+PayloadHook = Callable[[PayloadRequest], Union[Mapping[str, Any], Awaitable[Optional[Mapping[str, Any]]], None]]
+"""Who may replace the bodies of requests: a function, or a coroutine function. None sends the body as it was."""
+
+
+def _body(answer: Any) -> Any:
+    if answer is None or isinstance(answer, Mapping):
+        return None if answer is None else dict(answer)
+    raise InvalidArgumentError(f"the body of a request is a dictionary, or None, not a {type(answer).__name__}")
+
+
+def payload_question(hook: PayloadHook) -> Question:
+    """What the bodies of requests are shown to."""
+    if not callable(hook):
+        raise InvalidArgumentError("a payload hook is a function")
+
+    def call(context: ToolContext) -> Any:
+        value = _arguments(context)
+        return hook(PayloadRequest(value["provider"], value["model"], value["api"], value["body"]))
+
+    return _question("payloads", hook, call, _body)
