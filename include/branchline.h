@@ -1760,6 +1760,17 @@ branchline_status branchline_requests_next(branchline_requests *requests,
                                            branchline_request **out_request,
                                            branchline_error **error);
 
+/// A file descriptor to poll in a loop: readable while something is in the queue. Then call branchline_requests_next with a timeout
+/// of 0 until it gives TIMEOUT.
+///
+/// Ownership: the descriptor belongs to `requests` and is closed when that is freed and nothing asks any more: do not read,
+/// write or close it.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, STORAGE_FAILED when the process has no descriptor left.
+branchline_status branchline_requests_fd(const branchline_requests *requests,
+                                         int *out_fd,
+                                         branchline_error **error);
+
 /// Frees a queue. What is in it, and calls to come, fail; requests that were taken can be answered. A thread that waits in
 /// branchline_requests_next gets END. NULL is fine.
 ///

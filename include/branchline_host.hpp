@@ -112,6 +112,13 @@ public:
     use(Request(out));
     return true;
   }
+  /// Readable while something is in the queue: for a main loop, which then calls next(0, …) until that is false.
+  int fd() const {
+    detail::Call call;
+    int fd = -1;
+    call.check(branchline_requests_fd(get(), &fd, call.out()));
+    return fd;
+  }
   branchline_requests *get() const noexcept { return handle_.get(); }
 
 private:

@@ -354,3 +354,38 @@ fn an_abort_ends_the_question_about_a_payload() {
     assert!(running.join().unwrap().aborted && request.is_cancelled());
     assert_eq!(request.complete(Value::Null).unwrap_err().code(), ErrorCode::Cancelled);
 }
+
+fn readable(fd: std::os::fd::RawFd) -> bool {
+    // SAFETY: the queue, whose descriptor it is, lives longer.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    let mut fds = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut fds, Some(&now)).unwrap() == 1
+}
+
+/// What an event loop is told of a queue: there is something, nothing, never anything again.
+#[test]
+fn a_descriptor_tells_of_a_queue() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, requests) = engine(dir.path());
+    let session = session(&engine, dir.path());
+    let fd = requests.fd().unwrap();
+    assert!(requests.fd().unwrap() == fd && !readable(fd));
+    let running = prompt(&session, "go");
+    let request = asked(&requests);
+    assert!(!readable(fd));
+    request.complete(json!("done")).unwrap();
+    running.join().unwrap();
+    assert!(!readable(fd));
+    // Called off before it was taken: both notices wait.
+    let running = prompt(&session, "go");
+    while !readable(fd) {
+        thread::yield_now();
+    }
+    block_on(session.abort()).unwrap();
+    running.join().unwrap();
+    assert!(matches!(requests.try_next(), Some(Notice::Asked(request)) if request.is_cancelled()) && readable(fd));
+    assert!(matches!(requests.try_next(), Some(Notice::Cancelled(_))) && !readable(fd));
+    drop((session, engine));
+    assert!(block_on(requests.next()).is_none() && readable(fd));
+}

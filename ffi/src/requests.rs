@@ -1,6 +1,6 @@
 //! `branchline_requests`: a queue of requests, for hosts that take them on a thread of their own instead of being called.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use branchline_core::host::{self, Asker, HostTool, Notice, Requests};
@@ -138,6 +138,26 @@ pub unsafe extern "C" fn branchline_requests_next(
                 Some(Some(_)) => {} // nobody waits for that one any more
             }
         }
+    })
+}
+
+/// A file descriptor to poll in a loop: readable while something is in the queue. Then call branchline_requests_next with a timeout
+/// of 0 until it gives TIMEOUT.
+///
+/// Ownership: the descriptor belongs to `requests` and is closed when that is freed and nothing asks any more: do not read,
+/// write or close it.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT, INVALID_HANDLE, FORKED, STORAGE_FAILED when the process has no descriptor left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_requests_fd(
+    requests: *const branchline_requests,
+    out_fd: *mut c_int,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        output::required(out_fd, "out_fd")?;
+        output::put(out_fd, handle::get::<RequestsObject>(requests)?.requests.fd()?);
+        Ok(())
     })
 }
 

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -395,7 +396,15 @@ static void *wait_for_end(void *requests)
   return NULL;
 }
 
-/* Pull: the host takes requests on its own thread. */
+static int is_readable(int fd, int time_ms)
+{
+  struct pollfd poller;
+  poller.fd = fd;
+  poller.events = POLLIN;
+  return poll(&poller, 1, time_ms);
+}
+
+/* Pull: the host takes requests on its own thread, or in a main loop. */
 static void pulled(branchline_engine *engine)
 {
   branchline_error *error = NULL;
@@ -406,6 +415,7 @@ static void pulled(branchline_engine *engine)
   branchline_call *call = NULL;
   pthread_t thread;
   char *json = NULL;
+  int fd = -1;
 
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_requests_new(NULL, &error));
   CHECK_OK(branchline_requests_new(&requests, &error));
@@ -415,9 +425,14 @@ static void pulled(branchline_engine *engine)
   CHECK_OK(branchline_toolbox_new(engine, NULL, &toolbox, &error));
   CHECK_OK(branchline_toolbox_add_tool(toolbox, tool, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_TIMEOUT, branchline_requests_next(requests, 0, &request, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_requests_fd(requests, NULL, &error));
+  CHECK_OK(branchline_requests_fd(requests, &fd, &error));
+  CHECK(fd >= 0 && is_readable(fd, 0) == 0);
 
   CHECK_OK(branchline_toolbox_start(toolbox, "weather", "{\"city\":\"Kyiv\"}", NULL, &call, &error));
-  CHECK_OK(branchline_requests_next(requests, LONG, &request, &error));
+  CHECK(is_readable(fd, LONG) == 1);
+  CHECK_OK(branchline_requests_next(requests, 0, &request, &error));
+  CHECK(is_readable(fd, 0) == 0);
   CHECK(strcmp(branchline_request_arguments(request), "{\"city\":\"Kyiv\"}") == 0);
   CHECK_OK(branchline_request_complete(request, "\"sunny\"", &error));
   CHECK(branchline_request_free(request) == BRANCHLINE_STATUS_OK);
@@ -435,6 +450,7 @@ static void pulled(branchline_engine *engine)
   CHECK(branchline_request_is_cancelled(request));
   branchline_request_free(request);
   CHECK_STATUS(BRANCHLINE_STATUS_TIMEOUT, branchline_requests_next(requests, 10, &request, &error));
+  CHECK(is_readable(fd, 0) == 0);
 
   /* The queue goes, with somebody who waits. */
   pthread_create(&thread, NULL, wait_for_end, requests);

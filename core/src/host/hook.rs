@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::request::{Answer, Asker, NoAnswer, Question, RequestKind};
+use super::queue::Asker;
+use super::request::{Answer, NoAnswer, Question, RequestKind};
 use crate::agent::{Decision, HookFuture, HookedCall, ResultChange, ToolHook};
 use crate::message::JsonObject;
 use crate::tools::{ToolError, ToolResult};

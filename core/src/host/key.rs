@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::request::{Answer, Asker, NoAnswer, Question, RequestKind};
+use super::queue::Asker;
+use super::request::{Answer, NoAnswer, Question, RequestKind};
 use crate::providers::{Key, KeyFuture, KeyRequest, KeySource, StoredKey};
 
 /// A source of keys whose questions are requests to the host, of kind [`RequestKind::Key`], one before each request to a

@@ -5,7 +5,7 @@
 //! question is a [`Request`] in a queue, [`Requests`]; the host takes it when it likes and answers from any thread. What
 //! the question is about waits in a future, is cancellable, and ends at once when the answer is not wanted any more.
 //!
-//! * `request`: the question, its answer, the queue.
+//! * `request`: the question and its answer; `queue`: where questions wait; `bell`: tells an event loop of it.
 //! * `tool`: tools that a host written in another language provides.
 //! * `permission`: permission questions that such a host decides.
 //! * `hook`: hooks around tool calls that it provides.
@@ -13,6 +13,7 @@
 //! * `key`: keys that it hands out; `login`: logins that it makes anew; `payload`: its say in what is sent to services.
 //! * `definition`, `result`: their JSON forms, which are the same in all languages.
 
+mod bell;
 mod definition;
 mod hook;
 mod key;
@@ -20,6 +21,7 @@ mod login;
 mod model;
 mod payload;
 mod permission;
+mod queue;
 mod request;
 mod result;
 mod tool;
@@ -30,5 +32,6 @@ pub use login::HostLogins;
 pub use model::{HostModels, provider_from_value};
 pub use payload::HostPayloads;
 pub use permission::HostPermissions;
-pub use request::{Asker, Notice, Request, RequestKind, Requests, requests};
+pub use queue::{Asker, Notice, Requests, requests};
+pub use request::{Request, RequestKind};
 pub use tool::HostTool;

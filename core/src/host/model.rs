@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::request::{Answer, Asker, NoAnswer, Question, Request, RequestKind};
+use super::queue::Asker;
+use super::request::{Answer, NoAnswer, Question, Request, RequestKind};
 use crate::error::{Error, ErrorCode, Result};
 use crate::providers::host::{HostFuture, HostModel, HostProvider, HostRequest, HostResponse};
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::request::{Answer, Asker, NoAnswer, Question, RequestKind};
+use super::queue::Asker;
+use super::request::{Answer, NoAnswer, Question, RequestKind};
 use crate::permissions::{PermissionAnswer, PermissionFuture, PermissionHandler, PermissionRequest, Scope};
 use crate::tools::ToolError;
 

@@ -1,8 +1,7 @@
-//! One question, its one answer, and the queue in which questions wait.
+//! One question and its one answer.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -111,115 +110,7 @@ pub(crate) enum NoAnswer {
     Cancelled,
 }
 
-type Reply = std::result::Result<Answer, String>;
-
-/// What happens in a queue of requests.
-#[derive(Debug)]
-pub enum Notice {
-    /// A question. Answer it, or drop it, which is a failure of what it is about.
-    Asked(Request),
-    /// The answer to the question with this [id](Request::id) is not wanted any more; it may have been answered
-    /// meanwhile.
-    Cancelled(u64),
-}
-
-/// Makes a queue: the end that asks and the end that is asked.
-pub fn requests() -> (Asker, Requests) {
-    // Unbounded, but not without a bound: there is one question for each thing under way, which waits for its answer.
-    let (sender, receiver) = async_channel::unbounded();
-    (Asker { sender, ids: Arc::default() }, Requests { receiver })
-}
-
-/// The end of a queue that asks. Cheap to clone. When all are gone the queue [ends](Requests::next).
-#[derive(Debug, Clone)]
-pub struct Asker {
-    sender: async_channel::Sender<Notice>,
-    ids: Arc<AtomicU64>,
-}
-
-impl Asker {
-    /// Asks, and waits for the answer or until `cancel` fires. Dropping the future is the same as cancelling.
-    pub(crate) async fn ask(
-        &self,
-        question: Question,
-        cancel: CancellationToken,
-    ) -> std::result::Result<Answer, NoAnswer> {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
-        let (reply, mut answer) = oneshot::channel();
-        let response = question.response.clone();
-        let mut asking = Asking { asker: self, id, cancelled: CancellationToken::new(), response, over: false };
-        let (question, lock) = (Box::new(question), HeldLock::current());
-        let request =
-            Request { id, question, lock, cancelled: asking.cancelled.clone(), reply: Mutex::new(Some(reply)) };
-        if self.sender.try_send(Notice::Asked(request)).is_err() {
-            asking.over = true;
-            return Err(NoAnswer::Closed);
-        }
-        let ended = tokio::select! {
-            biased;
-            ended = &mut answer => ended,
-            () = cancel.cancelled() => return Err(NoAnswer::Cancelled),
-        };
-        asking.over = true;
-        match ended {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(message)) => Err(NoAnswer::Failed(message)),
-            Err(_) if self.sender.is_closed() => Err(NoAnswer::Closed),
-            Err(_) => Err(NoAnswer::Dropped),
-        }
-    }
-}
-
-/// A question under way. When it goes before the answer came, the host hears of it.
-struct Asking<'a> {
-    asker: &'a Asker,
-    id: u64,
-    cancelled: CancellationToken,
-    /// Of a model: it is read to its end before the host has said that it is done.
-    response: Option<HostResponse>,
-    over: bool,
-}
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        if !self.over && !self.response.as_ref().is_some_and(HostResponse::is_over) {
-            self.cancelled.cancel();
-            let _ = self.asker.sender.try_send(Notice::Cancelled(self.id));
-        }
-    }
-}
-
-/// The end of a queue that is asked: the host's.
-#[derive(Debug)]
-pub struct Requests {
-    receiver: async_channel::Receiver<Notice>,
-}
-
-impl Requests {
-    /// The next notice, in the order in which things happened. `None` when there will be none: nobody can ask any more,
-    /// or the queue was closed.
-    pub async fn next(&self) -> Option<Notice> {
-        self.receiver.recv().await.ok()
-    }
-
-    /// The next notice if there is one now.
-    pub fn try_next(&self) -> Option<Notice> {
-        self.receiver.try_recv().ok()
-    }
-
-    /// Takes no more questions: those to come fail. What is in the queue can still be taken.
-    pub fn close(&self) {
-        self.receiver.close();
-    }
-}
-
-impl Drop for Requests {
-    /// Nobody will take what is in the queue, so it fails.
-    fn drop(&mut self) {
-        self.close();
-        while self.try_next().is_some() {}
-    }
-}
+pub(super) type Reply = std::result::Result<Answer, String>;
 
 /// A question that was put to the host. It is answered once; dropped without an answer it fails. Legal from any thread.
 pub struct Request {
@@ -232,6 +123,17 @@ pub struct Request {
 }
 
 impl Request {
+    /// `cancelled` fires when the answer, which goes to `reply`, is not wanted any more.
+    pub(super) fn new(
+        id: u64,
+        question: Question,
+        cancelled: CancellationToken,
+        reply: oneshot::Sender<Reply>,
+    ) -> Request {
+        let (question, lock) = (Box::new(question), HeldLock::current());
+        Request { id, question, lock, cancelled, reply: Mutex::new(Some(reply)) }
+    }
+
     /// Tells the requests of one queue apart.
     pub fn id(&self) -> u64 {
         self.id

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::request::{Answer, Asker, NoAnswer, Question, RequestKind};
+use super::queue::Asker;
+use super::request::{Answer, NoAnswer, Question, RequestKind};
 use crate::error::Result;
 use crate::tools::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture};
 
