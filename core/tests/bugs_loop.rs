@@ -3,17 +3,13 @@
 #[path = "session_support/mod.rs"]
 mod support;
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use branchline::message::{AssistantStart, Message, StopReason};
 use branchline::providers::{Model, Provider, Request, ResponseStream, StreamEvent};
 use branchline::resources::settings::Settings;
-use branchline::{
-    Engine, ErrorCode, EventKind, Phase, PromptOptions, Session, SessionOptions, SubscribeOptions, WhenRunning,
-    block_on,
-};
+use branchline::{ErrorCode, EventKind, PromptOptions, Session, SessionOptions, block_on};
 use serde_json::{Value, json};
 use support::*;
 
@@ -297,149 +293,4 @@ fn bug_90_what_cannot_help_is_not_repeated() {
         assert!(delays.is_empty());
         assert_eq!(told.as_deref(), Some(error));
     }
-}
-
-/// A run with everything in it: thinking, text, two tools at once, a failure that is repeated, a compaction between
-/// turns, and a follow-up.
-fn everything(engine: &Engine, dir: &Path) -> Session {
-    let touch = |name: &str| json!({"command": format!("echo $$ >> {name}; sleep 0.02; echo out")});
-    let script = json!([
-        {"content": [{"type": "text", "text": "warm up"}], "usage": {"input": 100, "output": 10}},
-        {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "two at once"},
-            call("a", "bash", touch("pid1")), call("b", "bash", touch("pid2"))], "usage": {"input": 100, "output": 10}},
-        {"content": [], "stop": "error", "error": "503 overloaded"},
-        {"content": [{"type": "text", "text": "again"}, call("c", "bash", touch("pid3"))],
-            "usage": {"input": 1900, "output": 10}},
-        {"content": [{"type": "text", "text": "a summary"}], "times": 1},
-        text("first part done"),
-        text("and the rest"),
-        text("spare"), text("spare"), text("spare"), text("spare"), text("spare"), text("spare"),
-    ]);
-    let script = branchline::providers::scripted::Script::from_value(script).unwrap().with_chunk(0);
-    let provider = branchline::providers::scripted::ScriptedProvider::new("script");
-    let mut model = Model::new("script", "m", "a");
-    (model.context_window, model.max_tokens) = (2000, 500);
-    provider.add([model], &script);
-    engine.add_provider(Arc::new(provider));
-    let options = SessionOptions::new(dir)
-        .session_dir(dir.join("sessions"))
-        .model("script/m")
-        .system_prompt("x")
-        .tools(["bash"])
-        .settings(settings(json!({"retry": {"baseDelayMs": 1, "maxRetries": 2},
-            "compaction": {"reserveTokens": 200, "keepRecentTokens": 20}})));
-    block_on(engine.create_session(options)).unwrap()
-}
-
-/// Whether a process runs (a zombie does not).
-fn alive(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_some_and(|state| state != 'Z')
-}
-
-/// The path of a session file is a chain of known parents, and every call on it has one result right after it.
-fn well_formed(engine: &Engine, file: &Path) {
-    let options = SessionOptions::new("").read_only(true);
-    let session = block_on(engine.open_session(file, options)).expect("the file loads");
-    assert!(session.tree().diagnostics().is_empty(), "{:?}", session.tree().diagnostics());
-    let lines = lines(file);
-    let mut known = std::collections::HashSet::new();
-    for line in &lines[1..] {
-        assert!(line["parentId"].is_null() || known.contains(line["parentId"].as_str().unwrap()));
-        known.insert(line["id"].as_str().unwrap().to_owned());
-    }
-    let mut open: Vec<String> = Vec::new();
-    for message in lines.iter().filter_map(|line| line.get("message")) {
-        match message["role"].as_str().unwrap() {
-            "assistant" => {
-                assert!(open.is_empty(), "calls without a result: {open:?}");
-                if !matches!(message["stopReason"].as_str(), Some("error" | "aborted")) {
-                    let calls =
-                        message["content"].as_array().unwrap().iter().filter(|block| block["type"] == "toolCall");
-                    open = calls.map(|block| block["id"].as_str().unwrap().to_owned()).collect();
-                }
-            }
-            "toolResult" => {
-                let id = message["toolCallId"].as_str().unwrap();
-                let at = open.iter().position(|call| call == id).expect("a result has its call right before it");
-                open.remove(at);
-            }
-            "user" => assert!(open.is_empty(), "calls without a result: {open:?}"),
-            _ => {}
-        }
-    }
-    assert!(open.is_empty(), "calls without a result: {open:?}");
-}
-
-/// Files that were to take the place of others.
-fn half_written(dir: &Path) -> bool {
-    std::fs::read_dir(dir).unwrap().flatten().any(|entry| entry.file_name().to_string_lossy().contains("branchline-"))
-}
-
-/// Aborts after each event in turn.
-#[test]
-fn bug_109_an_abort_at_every_event_leaves_everything_in_order() {
-    let mut at = 0;
-    let seen = loop {
-        let dir = tempfile::tempdir().unwrap();
-        let engine = engine(dir.path());
-        let session = everything(&engine, dir.path());
-        run(&session, "warm up");
-        let watch = session.subscribe(SubscribeOptions::default());
-        let running = block_on(session.prompt("prompt", PromptOptions::default())).unwrap();
-        block_on(session.prompt("follow", PromptOptions::default().when_running(WhenRunning::FollowUp))).unwrap();
-        let mut aborting = None;
-        let mut count = 0;
-        let events = until_settled_with(running.events(), |_| {
-            if count == at {
-                aborting = Some((Instant::now(), session.abort()));
-            }
-            count += 1;
-        });
-        let seen = shapes(&events);
-        let finished = aborting.is_none();
-        if let Some((begun, aborting)) = aborting {
-            block_on(aborting).unwrap();
-            assert!(begun.elapsed() < Duration::from_secs(5), "event {at}: {:?}", begun.elapsed());
-        }
-        assert_eq!(session.state().phase, Phase::Idle);
-        for name in ["pid1", "pid2", "pid3"] {
-            let pids = std::fs::read_to_string(dir.path().join(name)).unwrap_or_default();
-            assert!(pids.lines().all(|pid| !alive(pid)), "event {at}: a process lives");
-        }
-        assert!(!half_written(dir.path()) && !half_written(&dir.path().join("sessions")));
-        let file = session.path().unwrap();
-        well_formed(&engine, &file);
-        let prompts = |text: &str| {
-            let stored = lines(&file);
-            let user =
-                |line: &&Value| line["message"]["role"] == "user" && line["message"]["content"][0]["text"] == text;
-            stored.iter().filter(user).count()
-        };
-        assert_eq!(prompts("prompt"), 1, "event {at}: {:?}", seen.get(at));
-        // The follow-up was delivered, or waits; told and real queue agree.
-        let waiting = session.state().follow_up.len();
-        assert_eq!(prompts("follow") + waiting, 1, "event {at}");
-        let told = std::iter::from_fn(|| watch.try_next()).filter_map(|event| match event.kind() {
-            EventKind::QueueUpdate { follow_up, .. } => Some(follow_up.len()),
-            _ => None,
-        });
-        assert_eq!(told.last(), Some(waiting), "event {at}");
-        // And on.
-        let result = block_on(block_on(session.prompt("again", PromptOptions::default())).unwrap().result()).unwrap();
-        assert!(!result.aborted && result.stop_reason == Some(StopReason::Stop), "event {at}: {result:?}");
-        assert_eq!(prompts("again"), 1);
-        assert_eq!(prompts("follow"), 1, "event {at}: what waited goes with the next prompt");
-        well_formed(&engine, &file);
-        block_on(session.close()).unwrap();
-        if finished {
-            break seen;
-        }
-        at += 1;
-    };
-    // The run had all of it.
-    for word in ["thinking_end", "auto_retry_start", "compaction_end", "tool_execution_end b false", "queue_update"] {
-        assert!(seen.iter().any(|shape| shape.contains(word)), "{word}: {seen:?}");
-    }
-    assert!(at > 50, "{at}");
 }

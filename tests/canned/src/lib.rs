@@ -1,6 +1,8 @@
 //! An HTTP server on loopback that plays prepared answers and records what it was asked. Plain threads, no executor: it
 //! knows nothing of what it tests.
 
+pub mod requests;
+
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
