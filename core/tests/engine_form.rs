@@ -22,25 +22,11 @@ fn refused(form: Value) -> String {
     error.to_string()
 }
 
-fn answer() -> Reply {
-    let body = events([
-        ("message_start", json!({"type": "message_start", "message": {"id": "m1", "model": "m", "usage": {}}})),
-        (
-            "content_block_start",
-            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}}),
-        ),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
-        ("message_delta", json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}})),
-        ("message_stop", json!({"type": "message_stop"})),
-    ]);
-    Reply::sse(body)
-}
-
 /// Models, keys, headers and recording of one form, over the wire.
 #[test]
 fn a_form_makes_an_engine() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(vec![answer()]);
+    let server = Server::start(vec![Reply::hi()]);
     let wire = dir.path().join("wire.jsonl");
     let form = json!({
         "workerThreads": 2, "agentDir": dir.path(), "defaultModel": "mine/m", "builtinModels": false, "environment": false,
@@ -79,7 +65,7 @@ fn a_form_makes_an_engine() {
 #[test]
 fn a_recording_ends_with_a_shutdown_that_is_awaited() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(vec![answer()]);
+    let server = Server::start(vec![Reply::hi()]);
     let (first, second) = (dir.path().join("first"), dir.path().join("second"));
     let own = std::sync::Arc::new(branchline::providers::WireRecorder::create(&first).unwrap());
     let options = EngineOptions::default().worker_threads(1).record(&second).wire_observer(own.clone());

@@ -8,36 +8,14 @@ use std::time::Duration;
 use branchline::message::Usage;
 use branchline::providers::host::{HostFuture, HostModel, HostProvider, HostRequest, HostResponse};
 use branchline::providers::{BlockEvent, Model, Provider, Request, StreamEvent};
-use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
+use branchline::tools::ToolResult;
 use branchline::{Engine, ErrorCode, PromptOptions, Session, SessionOptions, block_on};
 use futures::StreamExt;
 use serde_json::{Value, json};
+use session_support::tool;
 
 /// Longer than anything here takes; a wait that long is a hang.
 const GUARD: Duration = Duration::from_secs(20);
-
-/// A tool without parameters.
-fn tool(name: &str, run: impl Fn(ToolCall) -> ToolFuture + Send + Sync + 'static) -> Arc<dyn Tool> {
-    Arc::new(HostTool {
-        definition: ToolDefinition::new(name, "A tool.", json!({"type": "object"})),
-        run: Box::new(run),
-    })
-}
-
-struct HostTool {
-    definition: ToolDefinition,
-    run: Box<dyn Fn(ToolCall) -> ToolFuture + Send + Sync>,
-}
-
-impl Tool for HostTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    fn execute(&self, call: ToolCall) -> ToolFuture {
-        (self.run)(call)
-    }
-}
 
 fn session(provider: HostProvider, dir: &std::path::Path) -> (Engine, Session) {
     let engine = session_support::engine(dir);

@@ -189,25 +189,11 @@ fn only_answers_of_models_are_written_in_pieces() {
     assert_eq!(calling.join().unwrap().joined_text(), "y");
 }
 
-fn answer() -> Reply {
-    let body = events([
-        ("message_start", json!({"type": "message_start", "message": {"id": "m1", "model": "m", "usage": {}}})),
-        (
-            "content_block_start",
-            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}}),
-        ),
-        ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
-        ("message_delta", json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}})),
-        ("message_stop", json!({"type": "message_stop"})),
-    ]);
-    Reply::sse(body)
-}
-
 /// The host is asked before each request, at any time of its own another source, and its keys are told to nobody.
 #[test]
 fn keys_by_requests() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(vec![answer(), answer(), answer()]);
+    let server = Server::start(vec![Reply::hi(), Reply::hi(), Reply::hi()]);
     let mut options = EngineOptions::default().worker_threads(1).record(dir.path().join("wire"));
     options.keys = options.keys.environment(false);
     let engine = Engine::new(options).unwrap();
@@ -289,7 +275,7 @@ fn an_abort_ends_the_question_for_a_key() {
 #[test]
 fn payloads_by_requests() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(vec![answer(), answer(), answer()]);
+    let server = Server::start(vec![Reply::hi(), Reply::hi(), Reply::hi()]);
     let engine = session_support::engine(dir.path());
     let config = json!({"providers": {"mine": {"baseUrl": server.url(), "api": "anthropic-messages", "apiKey": "sk-of-the-file",
         "models": [{"id": "m"}]}}});

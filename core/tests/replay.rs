@@ -10,33 +10,10 @@ use branchline::providers::WireObserver;
 use branchline::providers::WireRecorder;
 use branchline::replay::{Replay, ReplayOptions};
 use branchline::resources::settings::Settings;
-use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
+use branchline::tools::{ToolCall, ToolResult};
 use branchline::{Engine, NavigateOptions, PromptOptions, Session, SessionOptions, block_on};
 use serde_json::{Value, json};
-use session_support::{engine, scripted_with};
-
-/// A tool without parameters.
-fn tool(name: &str, run: impl Fn(ToolCall) -> ToolFuture + Send + Sync + 'static) -> Arc<dyn Tool> {
-    Arc::new(HostTool {
-        definition: ToolDefinition::new(name, "A tool.", json!({"type": "object"})),
-        run: Box::new(run),
-    })
-}
-
-struct HostTool {
-    definition: ToolDefinition,
-    run: Box<dyn Fn(ToolCall) -> ToolFuture + Send + Sync>,
-}
-
-impl Tool for HostTool {
-    fn definition(&self) -> &ToolDefinition {
-        &self.definition
-    }
-
-    fn execute(&self, call: ToolCall) -> ToolFuture {
-        (self.run)(call)
-    }
-}
+use session_support::{engine, scripted_with, tool};
 
 fn say(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})

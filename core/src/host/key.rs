@@ -1,12 +1,9 @@
 //! Keys that a host written in another language hands out: each question is a [`Request`](super::Request).
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::queue::Asker;
-use super::request::{Answer, NoAnswer, Question, RequestKind};
+use super::request::{Answer, Question, RequestKind};
 use crate::providers::{Key, KeyFuture, KeyRequest, KeySource, StoredKey};
 
 /// A source of keys whose questions are requests to the host, of kind [`RequestKind::Key`], one before each request to a
@@ -30,29 +27,14 @@ impl HostKeys {
 
 impl KeySource for HostKeys {
     fn key(&self, request: KeyRequest) -> KeyFuture {
-        let asker = self.asker.clone();
-        let question = Question {
-            kind: RequestKind::Key,
-            target: self.target,
-            name: request.provider.clone(),
-            call_id: String::new(),
-            session_id: String::new(),
-            cwd: PathBuf::new(),
-            arguments: json!({"provider": request.provider, "model": request.model, "baseUrl": request.base_url}),
-            progress: None,
-            response: None,
-        };
-        Box::pin(async move {
-            // Whoever needs the key drops this future when the request is aborted.
-            match asker.ask(question, CancellationToken::new()).await {
-                Ok(Answer::Key(key)) => Ok(key),
-                Err(NoAnswer::Failed(message)) => Err(message),
-                Ok(_) | Err(NoAnswer::Dropped | NoAnswer::Cancelled) => {
-                    Err("the program that has the keys gave no answer".to_owned())
-                }
-                Err(NoAnswer::Closed) => Err("the program that has the keys takes no more questions".to_owned()),
-            }
-        })
+        let name = request.provider.clone();
+        let arguments = json!({"provider": request.provider, "model": request.model, "baseUrl": request.base_url});
+        let question = Question::plain(RequestKind::Key, self.target, name, arguments);
+        // Whoever needs the key drops this future when the request is aborted.
+        Box::pin(self.asker.clone().ask_for(question, "the program that has the keys", |answer| match answer {
+            Answer::Key(given) => Some(given),
+            _ => None,
+        }))
     }
 }
 

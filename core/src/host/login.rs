@@ -1,12 +1,9 @@
 //! Logins that a host written in another language makes anew: each is a [`Request`](super::Request).
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::queue::Asker;
-use super::request::{Answer, NoAnswer, Question, RequestKind};
+use super::request::{Answer, Question, RequestKind};
 use crate::message::JsonObject;
 use crate::providers::{Login, LoginFuture, LoginSource};
 
@@ -32,29 +29,14 @@ impl HostLogins {
 
 impl LoginSource for HostLogins {
     fn refresh(&self, login: Login) -> LoginFuture {
-        let asker = self.asker.clone();
-        let question = Question {
-            kind: RequestKind::Login,
-            target: self.target,
-            name: login.provider.clone(),
-            call_id: String::new(),
-            session_id: String::new(),
-            cwd: PathBuf::new(),
-            arguments: json!({"provider": login.provider, "login": login.entry}),
-            progress: None,
-            response: None,
-        };
-        Box::pin(async move {
-            // Dropped when it takes too long, and at the end of the engine.
-            match asker.ask(question, CancellationToken::new()).await {
-                Ok(Answer::Login(entry)) => Ok(entry),
-                Err(NoAnswer::Failed(message)) => Err(message),
-                Ok(_) | Err(NoAnswer::Dropped | NoAnswer::Cancelled) => {
-                    Err("the program that has the logins gave no answer".to_owned())
-                }
-                Err(NoAnswer::Closed) => Err("the program that has the logins takes no more questions".to_owned()),
-            }
-        })
+        let name = login.provider.clone();
+        let arguments = json!({"provider": login.provider, "login": login.entry});
+        let question = Question::plain(RequestKind::Login, self.target, name, arguments);
+        // Dropped when it takes too long, and at the end of the engine.
+        Box::pin(self.asker.clone().ask_for(question, "the program that has the logins", |answer| match answer {
+            Answer::Login(given) => Some(given),
+            _ => None,
+        }))
     }
 }
 

@@ -1,12 +1,9 @@
 //! The say of a host written in another language in what is sent to services: each is a [`Request`](super::Request).
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::queue::Asker;
-use super::request::{Answer, NoAnswer, Question, RequestKind};
+use super::request::{Answer, Question, RequestKind};
 use crate::providers::{Payload, PayloadFuture, PayloadHook};
 
 /// A payload hook whose questions are requests to the host, of kind [`RequestKind::Payload`], one for each body that is about to
@@ -30,30 +27,16 @@ impl HostPayloads {
 
 impl PayloadHook for HostPayloads {
     fn payload(&self, payload: Payload) -> PayloadFuture {
-        let asker = self.asker.clone();
         let Payload { provider, model, api, body } = payload;
-        let question = Question {
-            kind: RequestKind::Payload,
-            target: self.target,
-            name: format!("{provider}/{model}"),
-            call_id: String::new(),
-            session_id: String::new(),
-            cwd: PathBuf::new(),
-            arguments: json!({"provider": provider, "model": model, "api": api, "body": body}),
-            progress: None,
-            response: None,
-        };
-        Box::pin(async move {
-            // Dropped when the request is aborted.
-            match asker.ask(question, CancellationToken::new()).await {
-                Ok(Answer::Payload(body)) => Ok(body),
-                Err(NoAnswer::Failed(message)) => Err(message),
-                Ok(_) | Err(NoAnswer::Dropped | NoAnswer::Cancelled) => {
-                    Err("the program that looks at requests gave no answer".to_owned())
-                }
-                Err(NoAnswer::Closed) => Err("the program that looks at requests takes no more questions".to_owned()),
-            }
-        })
+        let name = format!("{provider}/{model}");
+        let mut arguments = json!({"provider": provider, "model": model, "api": api});
+        arguments["body"] = body; // moved: it can be large
+        let question = Question::plain(RequestKind::Payload, self.target, name, arguments);
+        // Dropped when the request is aborted.
+        Box::pin(self.asker.clone().ask_for(question, "the program that looks at requests", |answer| match answer {
+            Answer::Payload(given) => Some(given),
+            _ => None,
+        }))
     }
 }
 

@@ -61,6 +61,22 @@ impl Drop for Asking {
 }
 
 impl Asker {
+    /// Asks and waits for the answer of the kind that `pick` takes, until the future is dropped. `who` is asked, for errors:
+    /// "the program that has the keys".
+    pub(super) async fn ask_for<T>(
+        self,
+        question: Question,
+        who: &'static str,
+        pick: fn(Answer) -> Option<T>,
+    ) -> std::result::Result<T, String> {
+        match self.ask(question, CancellationToken::new()).await {
+            Ok(answer) => pick(answer).ok_or_else(|| format!("{who} gave no answer")),
+            Err(NoAnswer::Failed(message)) => Err(message),
+            Err(NoAnswer::Dropped | NoAnswer::Cancelled) => Err(format!("{who} gave no answer")),
+            Err(NoAnswer::Closed) => Err(format!("{who} takes no more questions")),
+        }
+    }
+
     /// Asks, and waits for the answer or until `cancel` fires. Dropping the future is the same as cancelling.
     pub(crate) async fn ask(
         &self,

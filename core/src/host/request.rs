@@ -69,6 +69,23 @@ pub(crate) struct Question {
     pub(crate) response: Option<HostResponse>,
 }
 
+impl Question {
+    /// One that is about no call and no session.
+    pub(super) fn plain(kind: RequestKind, target: u64, name: String, arguments: Value) -> Question {
+        Question {
+            kind,
+            target,
+            name,
+            call_id: String::new(),
+            session_id: String::new(),
+            cwd: PathBuf::new(),
+            arguments,
+            progress: None,
+            response: None,
+        }
+    }
+}
+
 /// What a host may answer, by [`RequestKind`].
 pub(crate) enum Answer {
     Tool(ToolResult),

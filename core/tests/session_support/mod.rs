@@ -2,11 +2,13 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use branchline::providers::scripted::{Script, ScriptControl};
+use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture};
 use branchline::{Engine, EngineOptions, Event, EventKind, Events, Permissions, Session, SessionOptions};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub fn engine(dir: &Path) -> Engine {
     let options = EngineOptions::default().agent_dir(dir.join("agent")).worker_threads(2);
@@ -91,4 +93,27 @@ pub fn lines(path: &Path) -> Vec<Value> {
 /// The keys of an object in written order.
 pub fn keys(value: &Value) -> String {
     value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(",")
+}
+
+/// A tool without parameters.
+pub fn tool(name: &str, run: impl Fn(ToolCall) -> ToolFuture + Send + Sync + 'static) -> Arc<dyn Tool> {
+    Arc::new(HostTool {
+        definition: ToolDefinition::new(name, "A tool.", json!({"type": "object"})),
+        run: Box::new(run),
+    })
+}
+
+struct HostTool {
+    definition: ToolDefinition,
+    run: Box<dyn Fn(ToolCall) -> ToolFuture + Send + Sync>,
+}
+
+impl Tool for HostTool {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn execute(&self, call: ToolCall) -> ToolFuture {
+        (self.run)(call)
+    }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -76,6 +76,18 @@ impl Reply {
     pub fn sse(body: impl Into<Vec<u8>>) -> Reply {
         let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
         Reply { status: 200, headers, body: body.into(), chunk: 0, pause: Duration::ZERO, then: Then::Keep }
+    }
+
+    /// The answer "hi" of a model, in the protocol anthropic-messages.
+    pub fn hi() -> Reply {
+        let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}});
+        Reply::sse(events([
+            ("message_start", json!({"type": "message_start", "message": {"id": "m1", "model": "m", "usage": {}}})),
+            ("content_block_start", block),
+            ("content_block_stop", json!({"type": "content_block_stop", "index": 0})),
+            ("message_delta", json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}})),
+            ("message_stop", json!({"type": "message_stop"})),
+        ]))
     }
 
     /// An answer with a status and a JSON body.
