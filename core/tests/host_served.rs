@@ -10,7 +10,7 @@ use branchline::host::{HostKeys, HostPayloads, Notice, Request, RequestKind, Req
 use branchline::providers::Key;
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolFuture, ToolResult};
 use branchline::{Engine, EngineOptions, ErrorCode, PromptOptions, RunResult, Session, SessionOptions, block_on};
-use branchline_canned::{Reply, Server, events};
+use branchline_canned::{Reply, Server};
 use serde_json::{Value, json};
 
 struct Echo(ToolDefinition);
