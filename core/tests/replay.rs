@@ -10,7 +10,7 @@ use branchline::providers::WireObserver;
 use branchline::providers::WireRecorder;
 use branchline::replay::{Replay, ReplayOptions};
 use branchline::resources::settings::Settings;
-use branchline::tools::{ToolCall, ToolResult};
+use branchline::tools::ToolResult;
 use branchline::{Engine, NavigateOptions, PromptOptions, Session, SessionOptions, block_on};
 use serde_json::{Value, json};
 use session_support::{engine, scripted_with, tool};
