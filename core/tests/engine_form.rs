@@ -7,7 +7,7 @@ use branchline::host::{provider_from_value, requests};
 use branchline::providers::Provider;
 use branchline::replay::ReplayOptions;
 use branchline::{Engine, EngineForm, EngineOptions, ErrorCode, SessionOptions, block_on};
-use branchline_canned::{Reply, Server, events};
+use branchline_canned::{Reply, Server};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
