@@ -66,8 +66,11 @@ test-rust: need-rust need-node
 test-demo:
 	@$(MAKE) --no-print-directory demo >/dev/null && echo "demo: every host ran"
 
-test-doc: need-rust
+# Examples in the documentation of the code, and C and C++ of the pages; the pages' Rust, Python and JavaScript are tests of
+# tests/docs and the bindings.
+test-doc: need-rust need-cc need-cxx need-python
 	cargo test --quiet --doc -p branchline
+	@sh tests/docs/c/run.sh
 
 test-crash: need-rust
 	cargo test -p branchline-crash

@@ -428,6 +428,13 @@ public:
   void set_name(const std::string &name) { act(branchline_session_set_name, name); }
   void set_model(const std::string &model) { act(branchline_session_set_model, model); }
   void set_thinking_level(const std::string &level) { act(branchline_session_set_thinking_level, level); }
+  /// Chooses the active tools by name, in this order.
+  void set_tools(const std::vector<std::string> &tools) {
+    detail::Call call;
+    std::vector<const char *> names;
+    for (const std::string &name : tools) names.push_back(name.c_str());
+    call.check(branchline_session_set_tools(get(), names.data(), names.size(), call.out()));
+  }
   /// Stores data the model never sees; returns the entry's id.
   std::string append_custom(const std::string &type, const std::string &json) {
     detail::Call call;
@@ -835,6 +842,15 @@ public:
     char *out = nullptr;
     call.check(branchline_engine_list_sessions(get(), &options, &out, call.out()));
     return detail::take(out);
+  }
+  /// Ends its sessions and waits for them, their listeners and all threads, with a limit of your own; the end of the object
+  /// waits 5 seconds. False when the time ran out.
+  bool shutdown(std::uint32_t timeout_ms = BRANCHLINE_WAIT_FOREVER) {
+    detail::Call call;
+    branchline_status status = branchline_engine_shutdown(get(), timeout_ms, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT) return false;
+    call.check(status);
+    return true;
   }
   branchline_engine *get() const noexcept { return handle_.get(); }
 

@@ -63,7 +63,8 @@ int main(int argc, char **argv) try {
   } catch (const branchline::Error &error) {
     std::cout << error.name() << ": " << error.what() << "\n";
   }
-  return 0;
+  session.set_tools({"read", "ls"});
+  return engine.shutdown() ? 0 : 1;
 } catch (const branchline::Error &error) {
   std::cerr << "demo: " << error.name() << ": " << error.what() << "\n";
   return 1;
