@@ -12,10 +12,11 @@
 #   make bench-cancel         how fast searches of a million files end when they are cancelled
 #   make check-targets        compiles for macOS, arm64 and musl: clippy without warnings, nothing is run
 #   make header               writes include/branchline.h anew
+#   make map                  writes docs/modules.md anew
 #   make test-long            the 10,000-command test, which takes half a minute
 #   make test-local-model     a real small model in llama.cpp's server (200 MB, once)
 #   make test-judges          the official SDKs of OpenAI, Anthropic and Google read the same streams (150 MB, once)
-#   make test-rust test-abi test-python test-node test-crash test-interop     parts of `make test`
+#   make test-rust test-docs test-abi test-python test-node test-crash test-interop     parts of `make test`
 
 SHELL := /bin/sh
 VENV  := .venv
@@ -26,10 +27,10 @@ NEED  := sh tools/need.sh
 .PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header check-targets clean \
 	need-rust need-cc need-cxx need-python need-node \
 	demo-rust demo-c demo-python demo-node \
-	test-rust test-doc test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-header lint-python lint-node
+	test-rust test-docs test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-map lint-header lint-python lint-node map
 
 help:
-	@sed -n '2,20s/^# \{0,1\}//p' Makefile
+	@sed -n '2,21s/^# \{0,1\}//p' Makefile
 
 need-rust: ; @$(NEED) cargo "install Rust 1.89 or newer with rustup (https://rustup.rs)"
 need-cc: ; @$(NEED) cc "install a C compiler, for example 'apt-get install build-essential'"
@@ -56,7 +57,7 @@ demo-node: bindings/node/.built
 
 # --- test ------------------------------------------------------------------------------------------------------------
 
-test: test-rust test-doc conformance test-abi test-python test-node test-demo
+test: test-rust test-docs conformance test-abi test-python test-node test-demo
 
 # Also the crash, interoperability and committed conformance tests: all of the workspace's Rust.
 test-rust: need-rust need-node
@@ -66,10 +67,10 @@ test-rust: need-rust need-node
 test-demo:
 	@$(MAKE) --no-print-directory demo >/dev/null && echo "demo: every host ran"
 
-# Examples in the documentation of the code, and C and C++ of the pages; the pages' Rust, Python and JavaScript are tests of
-# tests/docs and the bindings.
-test-doc: need-rust need-cc need-cxx need-python
+# Examples in the documentation of the code, and the Rust, C and C++ of the pages.
+test-docs: need-rust need-cc need-cxx need-python
 	cargo test --quiet --doc -p branchline
+	cargo test --quiet -p branchline-docs
 	@sh tests/docs/c/run.sh
 
 test-crash: need-rust
@@ -107,7 +108,7 @@ conformance: need-rust
 
 # --- lint ------------------------------------------------------------------------------------------------------------
 
-lint: lint-rust lint-header lint-python lint-node
+lint: lint-rust lint-map lint-header lint-python lint-node
 
 lint-rust: need-rust
 	cargo fmt --all --check
@@ -117,6 +118,9 @@ lint-rust: need-rust
 lint-header: need-rust need-cc need-cxx need-python
 	cargo run --quiet -p branchline-header -- --check
 	sh tests/abi/check.sh
+
+lint-map: need-python
+	@python3 tools/modules.py --check
 
 lint-python: bindings/python/.built
 	cd bindings/python && PYTHONPATH=python ../../$(PY) -m mypy.stubtest branchline
@@ -133,6 +137,9 @@ check-targets: need-rust need-python
 
 header: need-rust
 	cargo run --quiet -p branchline-header
+
+map: need-python
+	python3 tools/modules.py
 
 # --- build -----------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 //! branchline: an embeddable coding-agent library.
 //!
 //! A host creates an [`engine`], opens a [`session`], prompts it, watches its events, moves around its [`tree`] and
-//! forks it, all inside its own process. The modules below are the table of contents of the product; arrows of
-//! dependency point down this list only.
+//! forks it, all inside its own process. The modules below are the table of contents of the product; `docs/architecture.md`
+//! shows who knows whom.
 
 pub mod agent;
 pub mod engine;

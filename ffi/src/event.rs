@@ -24,7 +24,7 @@ pub struct branchline_event {
 pub enum branchline_event_kind {
     /// Not a live event.
     BRANCHLINE_EVENT_NONE = 0,
-    /// A run began.
+    /// A pass of the run begins: it has one, and further ones for what follows by itself.
     BRANCHLINE_EVENT_AGENT_START = 1,
     /// A turn began: its messages, one response, and the calls it asks for follow.
     BRANCHLINE_EVENT_TURN_START = 2,
@@ -46,9 +46,9 @@ pub enum branchline_event_kind {
     BRANCHLINE_EVENT_TOOL_EXECUTION_END = 10,
     /// A turn is over.
     BRANCHLINE_EVENT_TURN_END = 11,
-    /// A run is over.
+    /// A pass is over.
     BRANCHLINE_EVENT_AGENT_END = 12,
-    /// Nothing follows by itself any more; the session is idle.
+    /// The run is over: nothing follows by itself any more, the session is idle.
     BRANCHLINE_EVENT_AGENT_SETTLED = 13,
     /// The queues of waiting texts changed.
     BRANCHLINE_EVENT_QUEUE_UPDATE = 14,

@@ -1,6 +1,6 @@
 //! Providers: services that answer requests with a stream of events.
 //!
-//! A wire format is one file and knows one trait, `protocol`; what they share is around it: `sse` reads events, `wire`
+//! A wire format is a directory and knows one trait, `protocol`; what they share is around it: `sse` reads events, `wire`
 //! their JSON, `assemble` makes stream events and the message, `drive` leads a request from the key to the end, `http`
 //! does the network, `limits` and `cost` the numbers. [`scripted`] answers from a script and needs no network: the
 //! default of demos and the backbone of tests.

@@ -1,4 +1,4 @@
-//! A wire protocol: what one file of this directory implements for each kind of service.
+//! A wire protocol: what one directory beside this file implements for each kind of service.
 
 use secrecy::ExposeSecret;
 

@@ -23,7 +23,7 @@ pub struct Event {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A run began.
+    /// A pass of the run begins: it has one, and further ones for what follows by itself.
     AgentStart,
     /// A turn began: its messages, one response, and the calls it asks for follow.
     TurnStart,
@@ -98,14 +98,14 @@ pub enum EventKind {
         /// Result messages in the order of the calls.
         tool_results: Arc<[Arc<Message>]>,
     },
-    /// A run is over.
+    /// A pass is over.
     AgentEnd {
-        /// The messages of this run.
+        /// The messages of this pass.
         messages: Arc<[Arc<Message>]>,
-        /// Another run follows by itself.
+        /// The same request follows again, after a wait.
         will_retry: bool,
     },
-    /// Nothing follows by itself any more; the session is idle.
+    /// The run is over: nothing follows by itself any more, the session is idle.
     AgentSettled {
         /// An abort was asked for.
         aborted: bool,

@@ -1,7 +1,7 @@
 //! Tools: what the model may do, one tool a file.
 //!
-//! A tool is a [`Tool`]: a definition and a function from a call to a future. [`read`] and [`bash`] are built in; a host
-//! adds its own to an engine or to one session.
+//! A tool is a [`Tool`]: a definition and a function from a call to a future. Built in are [`read`], [`write`](mod@write),
+//! [`edit`], [`bash`], [`grep`], [`find`], [`ls`] and `powershell`; a host adds its own to an engine, a session or a [`Toolbox`].
 
 pub mod accumulate;
 mod ansi;

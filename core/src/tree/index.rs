@@ -2,7 +2,7 @@
 //!
 //! A *line* is one entry of the file; a *node* is one distinct id. They differ only where an id was written twice: both
 //! lines stay in the entry list, and the node stands for the later one (S60, S67). Parents are node numbers, so a child
-//! of a repeated id needs no repair. Bodies stay in the log. About 60 bytes an entry.
+//! of a repeated id needs no repair. Bodies stay in the log. About 70 bytes an entry.
 
 use std::collections::{HashMap, HashSet};
 

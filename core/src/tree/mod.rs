@@ -4,7 +4,7 @@
 //! model sees at a leaf). Behind them: `log` holds the bytes, `index` knows who is whose parent, `scan` and `fact` read a
 //! file once into an index, `fork` copies, `list` and `discover` look at directories. The tree knows nothing of agents.
 //!
-//! Opening reads every byte once and keeps no bodies: about 60 bytes an entry. A branch costs O(path), an append O(1).
+//! Opening reads every byte once and keeps no bodies: about 70 bytes an entry. A branch costs O(path), an append O(1).
 //! Damage is reported as [`Diagnostic`]s and never cut away.
 
 mod append;

@@ -71,7 +71,7 @@ class Event:
 
 @dataclass(eq=False)
 class AgentStart(Event):
-    """A run began."""
+    """A pass of the run begins: it has one, and further ones for what follows by itself."""
 
 
 @dataclass(eq=False)
@@ -221,10 +221,10 @@ class TurnEnd(_WithMessage):
 
 @dataclass(eq=False)
 class AgentEnd(Event):
-    """A run is over."""
+    """A pass is over."""
 
     will_retry: bool
-    """Another run follows by itself."""
+    """The same request follows again, after a wait."""
 
     @property
     def messages(self) -> List[JsonObject]:
@@ -235,7 +235,7 @@ class AgentEnd(Event):
 
 @dataclass(eq=False)
 class AgentSettled(Event):
-    """Nothing follows by itself any more; the session is idle."""
+    """The run is over: nothing follows by itself any more, the session is idle."""
 
     aborted: bool
 
