@@ -1114,6 +1114,19 @@ branchline_status branchline_session_entry(const branchline_session *session,
                                            size_t *out_length,
                                            branchline_error **error);
 
+/// The path to an entry as the text of a session file of its own: the same session id, the path's first entry as root. NULL
+/// for `entry_id` is the path to the leaf. Lines are as in the file, byte for byte, with a NUL behind the last; `out_length`,
+/// which may be NULL, gets the number of bytes without that.
+///
+/// Ownership: borrows everything; `out_text` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Reads the file.
+/// Errors: ENTRY_NOT_FOUND, STORAGE_FAILED, STORAGE_CHANGED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+branchline_status branchline_session_export_branch(const branchline_session *session,
+                                                   const char *entry_id,
+                                                   char **out_text,
+                                                   size_t *out_length,
+                                                   branchline_error **error);
+
 /// What the model sees at the leaf, as JSON: `{"messages":[...],"thinkingLevel","model":{"provider","modelId"}|null}`.
 ///
 /// Ownership: borrows `session`; `out_json` is yours: free it with branchline_string_free.

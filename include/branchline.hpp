@@ -264,6 +264,15 @@ public:
   /// The path to the leaf, or to an entry, as a JSON list of ids.
   std::string tree_branch() const { return branch_to(nullptr); }
   std::string tree_branch(const std::string &entry_id) const { return branch_to(entry_id.c_str()); }
+  /// The path to the leaf, or to an entry, as the text of a session file of its own.
+  std::string export_branch(const std::string &entry_id = std::string()) const {
+    detail::Call call;
+    char *out = nullptr;
+    std::size_t length = 0;
+    call.check(branchline_session_export_branch(get(), entry_id.empty() ? nullptr : entry_id.c_str(), &out, &length,
+                                                call.out()));
+    return detail::take(out);
+  }
   /// One entry as its line in the file.
   std::string entry(const std::string &entry_id) const {
     detail::Call call;

@@ -487,6 +487,11 @@ export declare class Engine {
   /** Copies a session file into the session directory and opens the copy. Errors: `storage_failed` when there is no such file, and those of `openSession`. */
   importSession(path: string, options?: SessionOptions): Promise<Session>
   listSessions(options?: ListOptions): Promise<SessionInfo[]>
+  /**
+   * The tree of a session file, to read: without the lock or the right to write, so also while a session has it. It holds what
+   * was in the file when it was opened. Errors: `storage_failed` when there is no such file, `invalid_session_file`.
+   */
+  readSession(path: string): Promise<Tree>
   /** Adds a tool for the sessions and toolboxes made from now on. */
   addTool(tool: ToolOptions<any>): void
   /** Every model known: built in, configured and added. */
@@ -736,6 +741,9 @@ export interface SessionInfo {
 
 /** Lists session files, most recent first. */
 export declare function listSessions(options?: ListOptions & WithEngine): Promise<SessionInfo[]>
+
+/** The tree of a session file, to read, without a session. Errors: as `Engine.readSession`. */
+export declare function readSession(path: string, options?: WithEngine): Promise<Tree>
 
 export interface PromptOptions {
   /**
@@ -1367,4 +1375,6 @@ export declare class Tree implements Iterable<Entry> {
   /** What is wrong with the file; the first thousand faults. */
   diagnostics(): Diagnostic[]
   context(leaf: string | null): Promise<Context>
+  /** The path to an entry as the bytes of a session file of its own. */
+  exportBranch(leaf: string | null): Promise<Buffer>
 }

@@ -46,14 +46,18 @@ pub unsafe extern "C" fn branchline_session_tree_branch(
 ) -> branchline_status {
     gives_text!(error, out_json, {
         let session = handle::get::<SessionObject>(session)?;
-        let tree = session.core.tree();
-        let leaf = match input::optional_text(entry_id, "entry_id")? {
-            Some(id) if !tree.contains(id) => return Err(not_found(id)),
-            Some(id) => Some(id.to_owned()),
-            None => session.core.leaf(),
-        };
-        json::branch(&tree, leaf.as_deref())
+        let leaf = leaf_or(&session.core, input::optional_text(entry_id, "entry_id")?)?;
+        json::branch(&session.core.tree(), leaf.as_deref())
     })
+}
+
+/// The entry that was named, else the one the session stands on.
+fn leaf_or(session: &branchline_core::Session, entry: Option<&str>) -> Result<Option<String>, Failure> {
+    match entry {
+        Some(id) if !session.tree().contains(id) => Err(not_found(id)),
+        Some(id) => Ok(Some(id.to_owned())),
+        None => Ok(session.leaf()),
+    }
 }
 
 fn not_found(id: &str) -> Failure {
@@ -82,6 +86,34 @@ pub unsafe extern "C" fn branchline_session_entry(
         let line = output::c_string(entry.json());
         output::put(out_length, line.as_bytes().len());
         output::put(out_json, line.into_raw());
+        Ok(())
+    })
+}
+
+/// The path to an entry as the text of a session file of its own: the same session id, the path's first entry as root. NULL
+/// for `entry_id` is the path to the leaf. Lines are as in the file, byte for byte, with a NUL behind the last; `out_length`,
+/// which may be NULL, gets the number of bytes without that.
+///
+/// Ownership: borrows everything; `out_text` is yours: free it with branchline_string_free.
+/// Threads: any, also from inside callbacks. Reads the file.
+/// Errors: ENTRY_NOT_FOUND, STORAGE_FAILED, STORAGE_CHANGED, INVALID_ARGUMENT, INVALID_HANDLE, FORKED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_session_export_branch(
+    session: *const branchline_session,
+    entry_id: *const c_char,
+    out_text: *mut *mut c_char,
+    out_length: *mut usize,
+    error: *mut *mut branchline_error,
+) -> branchline_status {
+    export!(error, {
+        output::required(out_text, "out_text")?;
+        let session = handle::get::<SessionObject>(session)?;
+        let leaf = leaf_or(&session.core, input::optional_text(entry_id, "entry_id")?)?;
+        let mut text = Vec::new();
+        session.core.tree().export_branch(leaf.as_deref(), &mut text)?;
+        let text = output::c_string(text);
+        output::put(out_length, text.as_bytes().len());
+        output::put(out_text, text.into_raw());
         Ok(())
     })
 }

@@ -69,6 +69,14 @@ void test_tree(void)
   CHECK(strstr(json, first) != NULL && strstr(json, second) == NULL);
   branchline_string_free(json);
   CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_tree_branch(session, "no", &json, &error));
+  CHECK_OK(branchline_session_export_branch(session, NULL, &text, &length, &error));
+  CHECK(length == strlen(text) && strncmp(text, "{\"type\":\"session\"", 17) == 0 && text[length - 1] == '\n');
+  CHECK(strstr(text, first) != NULL && strstr(text, "question two, differently") != NULL);
+  branchline_string_free(text);
+  CHECK_OK(branchline_session_export_branch(session, second, &text, NULL, &error));
+  CHECK(strstr(text, "\"question two\"") != NULL && strstr(text, "differently") == NULL);
+  branchline_string_free(text);
+  CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_export_branch(session, "no", &text, NULL, &error));
   CHECK_STATUS(BRANCHLINE_STATUS_ENTRY_NOT_FOUND, branchline_session_navigate(session, "no", NULL, NULL, &error));
   CHECK_OK(branchline_session_navigate(session, answer, NULL, NULL, &error));
   CHECK_OK(branchline_session_leaf(session, &text, &error));

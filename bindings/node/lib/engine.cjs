@@ -5,6 +5,7 @@ const { bindKeys, bindLogins, bindModels, bindPayloads, formOf } = require('./mo
 const { bound, policyOf } = require('./permissions.cjs')
 const { replayOf } = require('./replay.cjs')
 const { Session, wrap } = require('./session.cjs')
+const { Tree } = require('./tree.cjs')
 const { bind, invalid, refuseToWaitFor, split: splitTools } = require('./tools.cjs')
 
 /** The native toolbox of an engine, and what must be kept with it. Not for hosts. */
@@ -78,6 +79,11 @@ class Engine {
 
   async listSessions(given = {}) {
     return (await call((ticket) => this.#native.list(ticket, options(given)))).map((info) => JSON.parse(info))
+  }
+
+  async readSession(path) {
+    text(path, 'path')
+    return new Tree(await call((ticket) => this.#native.read(ticket, path)))
   }
 
   models() {
@@ -221,4 +227,10 @@ async function listSessions(given) {
   return engine.listSessions(rest)
 }
 
-module.exports = { Engine, listSessions, defaultEngine, toolboxOf }
+async function readSession(path, given) {
+  const [engine, rest] = split(given)
+  for (const name of Object.keys(rest)) throw invalid(`readSession has no option ${name}`)
+  return engine.readSession(path)
+}
+
+module.exports = { Engine, listSessions, readSession, defaultEngine, toolboxOf }

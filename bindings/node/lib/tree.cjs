@@ -87,6 +87,10 @@ class Tree {
     return JSON.parse(ask(() => this.#native.diagnostics()))
   }
 
+  exportBranch(leaf) {
+    return call((ticket) => this.#native.exportBranch(ticket, leaf))
+  }
+
   async context(leaf) {
     const [facts, ...lists] = await call((ticket) => this.#native.context(ticket, leaf))
     const context = { ...JSON.parse(facts), entryIds: [], messages: [] }

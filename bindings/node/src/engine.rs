@@ -13,6 +13,7 @@ use crate::options;
 use crate::outcome::Outcome;
 use crate::session::Session;
 use crate::tools::Toolbox;
+use crate::tree::Tree;
 
 /// Keeps an engine alive: held by its handle and by its sessions. When the last one goes, so do the engine's threads.
 pub(crate) struct Lifeline {
@@ -115,6 +116,16 @@ impl Engine {
             Ok(Outcome::Texts(found.iter().map(branchline::json::to_string).collect()))
         });
         Ok(())
+    }
+
+    /// Opens a file to read it, without a session or the lock.
+    #[napi]
+    pub fn read(&self, ticket: u32, path: String) {
+        let shared = self.shared.clone();
+        self.shared.start_blocking(ticket, move || {
+            let options = branchline::tree::OpenOptions { read_only: true, ..Default::default() };
+            Ok(Outcome::Tree(Tree::new(shared, branchline::tree::Tree::open(path, options)?)))
+        });
     }
 
     #[napi]

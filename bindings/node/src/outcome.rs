@@ -1,13 +1,14 @@
 //! What an asynchronous call came to, and how it becomes a JavaScript value.
 
 use branchline::{Error, ErrorCode, Result};
-use napi::bindgen_prelude::{JsObjectValue, Null, Object, ToNapiValue};
+use napi::bindgen_prelude::{Buffer, JsObjectValue, Null, Object, ToNapiValue};
 use napi::{Env, sys};
 
 use crate::feed::Feed;
 use crate::replay::Replay;
 use crate::session::Session;
 use crate::siblings::Exploration;
+use crate::tree::Tree;
 
 /// Native memory a session holds, told to the garbage collector, which sees only a small object. Measured: an empty
 /// session is about 20 KiB; this counts some entries too.
@@ -22,6 +23,8 @@ pub enum Outcome {
     Session(Session),
     /// A session and the text of the user message it was forked before.
     Fork(Session, Option<String>),
+    Tree(Tree),
+    Bytes(Vec<u8>),
     Feed(Feed),
     Exploration(Exploration),
     Replay(Replay),
@@ -65,6 +68,8 @@ impl ToNapiValue for Outcome {
                 Outcome::Null => ToNapiValue::to_napi_value(env, Null),
                 Outcome::Text(text) => ToNapiValue::to_napi_value(env, text),
                 Outcome::Texts(texts) => ToNapiValue::to_napi_value(env, texts),
+                Outcome::Tree(tree) => ToNapiValue::to_napi_value(env, tree),
+                Outcome::Bytes(bytes) => ToNapiValue::to_napi_value(env, Buffer::from(bytes)),
                 Outcome::Feed(feed) => ToNapiValue::to_napi_value(env, feed),
                 Outcome::Exploration(exploration) => ToNapiValue::to_napi_value(env, exploration),
                 Outcome::Replay(replay) => ToNapiValue::to_napi_value(env, replay),

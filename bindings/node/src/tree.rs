@@ -131,6 +131,17 @@ impl Tree {
         guard(|| self.shared.text(branchline::json::to_string(&self.tree.diagnostics())))
     }
 
+    /// The path to `leaf` as the bytes of a session file.
+    #[napi]
+    pub fn export_branch(&self, ticket: u32, leaf: Option<String>) {
+        let tree = self.tree.clone();
+        self.shared.start_blocking(ticket, move || {
+            let mut bytes = Vec::new();
+            tree.export_branch(leaf.as_deref(), &mut bytes)?;
+            Ok(Outcome::Bytes(bytes))
+        });
+    }
+
     /// What the model sees at `leaf`: first a text with the facts, then JSON lists of `[entryId, message]`.
     #[napi]
     pub fn context(&self, ticket: u32, leaf: Option<String>) {

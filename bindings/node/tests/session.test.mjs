@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import test from 'node:test'
-import { Engine, Session, Tree, listSessions } from '../index.mjs'
+import { Engine, Session, Tree, listSessions, readSession } from '../index.mjs'
 import { directory, engine, says, session } from './support.mjs'
 
 test('a new session runs a prompt and tells what it came to', async (t) => {
@@ -178,4 +179,19 @@ test('`await using` closes, and two engines share nothing', async (t) => {
   await other[Symbol.asyncDispose]()
   assert.equal(opened.state.phase, 'closed')
   await assert.rejects(engine(t).openSession(dir), (error) => error.code !== 'closed')
+})
+
+test('a file is read without a session, and a path of it exported', async (t) => {
+  const dir = directory(t)
+  const s = await session(t, { dir })
+  await s.run('Hi')
+  const tree = await readSession(s.path, { engine: s.engine }) // while the session has it, and its lock
+  assert.deepEqual([...tree], [...s.tree])
+  assert.equal(tree.lastId, s.leaf)
+  assert.deepEqual((await tree.context(tree.lastId)).messages, (await s.context()).messages)
+  const lines = String(await tree.exportBranch(s.leaf)).trimEnd().split('\n').map((line) => JSON.parse(line))
+  assert.deepEqual(lines.map((line) => line.type), ['session', ...[...tree].map((entry) => entry.type)])
+  const missing = join(dir, 'none.jsonl')
+  await assert.rejects(s.engine.readSession(missing), { code: 'storage_failed', path: missing })
+  await assert.rejects(readSession(s.path, { readOnly: true, engine: s.engine }), { code: 'invalid_argument' })
 })

@@ -61,7 +61,7 @@ mod _branchline {
     #[pymodule_export]
     use crate::tools::{PythonTool, Request, Requests, ToolCall, Toolbox};
     #[pymodule_export]
-    use crate::tree::{Branch, Entries, Structure, Tree};
+    use crate::tree::{Branch, Entries, Structure, Tree, read_session};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

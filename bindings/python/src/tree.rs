@@ -49,6 +49,13 @@ impl Tree {
     }
 }
 
+/// Opens a file to read it: without a session, an engine or the lock. Never makes or changes one.
+#[pyfunction]
+pub(crate) fn read_session(py: Python<'_>, path: PathBuf) -> PyResult<Tree> {
+    let options = tree::OpenOptions { read_only: true, ..tree::OpenOptions::default() };
+    Ok(Tree::new(py.detach(|| tree::Tree::open(path, options)).py(py)?))
+}
+
 #[pymethods]
 impl Tree {
     fn session_id(&self, py: Python<'_>) -> PyResult<String> {
@@ -115,6 +122,10 @@ impl Tree {
     fn labels(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String)>> {
         let labels = self.ask(py, |tree| tree.labels())?;
         Ok(labels.into_iter().map(|(id, label)| (id, label.text, label.timestamp)).collect())
+    }
+
+    fn last_id(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.ask(py, |tree| tree.last_id())
     }
 
     fn name(&self, py: Python<'_>) -> PyResult<Option<String>> {

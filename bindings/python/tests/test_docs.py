@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
@@ -35,6 +36,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
     shutil.copy(ROOT / "examples/session.jsonl", "recorded.jsonl")
     Path("src").mkdir()
     Path("a.txt").write_text("old\n")

@@ -1,11 +1,12 @@
 """Trees: reading, moving, forking, labelling."""
 
+import asyncio
 import json
 
 import pytest
 
 import branchline as bl
-from branchline import errors
+from branchline import aio, errors
 from scripts import say
 
 
@@ -148,3 +149,20 @@ def test_a_closed_session_can_still_be_read(session):
     session.close()
     assert texts(session) == ["first", "one", "second", "two"]
     assert isinstance(session.tree, bl.Tree)
+
+
+def test_a_file_is_read_without_a_session(session, tmp_path):
+    tree = bl.read_session(session.path)  # which has it open, and locked
+    assert [entry.text for entry in tree.branch() if entry.role in ("user", "assistant")] == [
+        "first",
+        "one",
+        "second",
+        "two",
+    ]
+    assert tree.leaf == session.leaf and tree.path == session.path and tree.session_id == session.id
+    assert tree.context().messages == session.tree.context().messages
+    assert asyncio.run(aio.read_session(session.path)).leaf == session.leaf
+    assert [entry.value["id"] for entry in tree] == [entry.id for entry in session.tree]
+    with pytest.raises(errors.StorageFailedError) as caught:
+        bl.read_session(tmp_path / "none.jsonl")
+    assert caught.value.path == tmp_path / "none.jsonl" and not (tmp_path / "none.jsonl").exists()

@@ -85,7 +85,7 @@ from .session import Engine, Session, list_sessions
 from .siblings import START, Exploration, ExploreResult, Start
 from .toolbox import Toolbox
 from .tools import Tool, ToolContext, ToolResult, tool
-from .tree import Branch, Context, Diagnostic, Entry, Node, Tree
+from .tree import Branch, Context, Diagnostic, Entry, Node, Tree, read_session
 
 __all__ = [
     "START",
@@ -195,5 +195,6 @@ __all__ = [
     "aio",
     "errors",
     "list_sessions",
+    "read_session",
     "tool",
 ]

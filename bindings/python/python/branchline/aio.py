@@ -20,7 +20,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import session as blocking
-from . import toolbox
+from . import toolbox, tree
 from ._awaited import AwaitedOperations
 from ._calls import Call
 from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
@@ -31,11 +31,12 @@ from .replay import Replay
 from .run import RunResult
 from .toolbox import Edit, OnProgress, ToolboxCore, checked
 from .tools import Tool, ToolResult
+from .tree import Tree
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Engine", "Session", "Toolbox", "list_sessions"]
+__all__ = ["Engine", "Session", "Toolbox", "list_sessions", "read_session"]
 
 
 class Session(AwaitedOperations):
@@ -367,3 +368,8 @@ async def list_sessions(
 ) -> List[SessionInfo]:
     """The session files of a working directory, or of all, newest first."""
     return await (engine or default_engine())._list_sessions(cwd, session_dir)
+
+
+async def read_session(path: PathLike) -> Tree:
+    """The tree of a session file, to read. Its own methods are those of ``branchline.Tree``: they are not awaited."""
+    return await asyncio.get_running_loop().run_in_executor(None, tree.read_session, path)

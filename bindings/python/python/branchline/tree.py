@@ -7,6 +7,7 @@ then read in batches.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -275,6 +276,15 @@ class Tree:
 
     def _repr_html_(self) -> str:
         return _show.tree_html(self)
+
+
+def read_session(path: Union[str, "os.PathLike[str]"]) -> Tree:
+    """The tree of a session file, to read: without an engine and without the lock, so also while a session has it.
+
+    It holds what was in the file when it was opened, and its leaf is the last entry. No body is kept in memory.
+    """
+    tree = native.read_session(path)
+    return Tree(tree, tree.last_id)
 
 
 def _slices(rows: Callable[[int, int], List[Any]]) -> Iterator[Any]:
