@@ -590,6 +590,19 @@ branchline_status branchline_error_free(branchline_error *error);
 /// Errors: FORKED.
 branchline_status branchline_string_free(char *string);
 
+/// Takes out of a text what a terminal would obey and what changes the order in which it is read: escape sequences with their
+/// content (colours, titles, links), other control characters but LF and TAB, and the controls of bidirectional text. CR LF
+/// becomes LF, and so does a CR by itself. A sequence that does not end in its line loses only its beginning, so that it hides
+/// nothing. The library stores and tells text as it came: use this for what is shown. For HTML escape what comes out.
+///
+/// Ownership: borrows `text`; `out_text` is yours: free it with branchline_string_free. It holds no NUL.
+/// Threads: any.
+/// Errors: INVALID_ARGUMENT when the text is no UTF-8, FORKED.
+branchline_status branchline_sanitize_for_display(const char *text,
+                                                  size_t length,
+                                                  char **out_text,
+                                                  branchline_error **error);
+
 /// Starts an engine. `options` may be NULL.
 ///
 /// Ownership: `out_engine` is yours: free it with branchline_engine_free.

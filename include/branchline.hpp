@@ -898,6 +898,14 @@ private:
   detail::Handle<branchline_engine, branchline_engine_free> handle_;
 };
 
+/// Text as it may be shown on a terminal, see branchline_sanitize_for_display.
+inline std::string sanitize_for_display(const std::string &text) {
+  detail::Call call;
+  char *out = nullptr;
+  call.check(branchline_sanitize_for_display(text.data(), text.size(), &out, call.out()));
+  return detail::take(out);
+}
+
 } // namespace branchline
 
 #endif // BRANCHLINE_HPP

@@ -1,5 +1,6 @@
 'use strict'
 const { BranchlineError } = require('./lib/errors.cjs')
+const { sanitizeForDisplay } = require('./lib/display.cjs')
 const { Engine, listSessions, readSession } = require('./lib/engine.cjs')
 const { EventStream } = require('./lib/events.cjs')
 const { Exploration } = require('./lib/exploration.cjs')
@@ -12,4 +13,4 @@ const { Tool, tool } = require('./lib/tools.cjs')
 const { Tree } = require('./lib/tree.cjs')
 const { version } = require('./package.json')
 
-module.exports = { BranchlineError, Budget, Engine, EventStream, Exploration, Replay, Run, Session, Tool, Toolbox, Tree, listSessions, readSession, tool, version }
+module.exports = { BranchlineError, Budget, Engine, EventStream, Exploration, Replay, Run, Session, Tool, Toolbox, Tree, listSessions, readSession, sanitizeForDisplay, tool, version }

@@ -20,6 +20,14 @@ export * from './data.js'
 /** Version of the package. */
 export declare const version: string
 
+/**
+ * The text without what a terminal would obey and what changes the order in which it is read: escape sequences with their
+ * content (colours, titles, links), other control characters but LF and TAB, and the controls of bidirectional text. CR LF
+ * becomes LF, and so does a CR by itself. A sequence that does not end in its line loses only its beginning, so that it hides
+ * nothing. The library stores and tells text as it came: use this for what is shown. For HTML escape what comes out.
+ */
+export declare function sanitizeForDisplay(text: string): string
+
 /** Stable names of what can go wrong. New ones may come. */
 export type ErrorCode =
   | 'invalid_argument'

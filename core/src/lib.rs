@@ -5,6 +5,7 @@
 //! shows who knows whom.
 
 pub mod agent;
+mod display;
 pub mod engine;
 mod engine_choice;
 mod engine_forms;
@@ -24,6 +25,7 @@ pub mod tools;
 pub mod tree;
 
 pub use agent::{Budget, BudgetExceeded, BudgetLimit, BudgetLimits, BudgetUse};
+pub use display::sanitize_for_display;
 pub use engine::{Engine, EngineOptions};
 pub use engine_forms::EngineForm;
 pub use engine_keys::StoredEntry;

@@ -15,6 +15,7 @@ mod boundary;
 mod budget;
 mod call;
 mod callbacks;
+mod display;
 mod engine;
 mod error;
 mod event;

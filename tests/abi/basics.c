@@ -1,6 +1,22 @@
 /* Version, statuses, errors, strings. */
 #include "check.h"
 
+static void display(void)
+{
+  static const char text[] = "\x1b[31mred\x1b[0m\0 user\xe2\x80\xaetxt\r\n";
+  branchline_error *error = NULL;
+  char *shown = NULL;
+  CHECK_OK(branchline_sanitize_for_display(text, sizeof text - 1, &shown, &error));
+  CHECK(strcmp(shown, "red usertxt\n") == 0);
+  branchline_string_free(shown);
+  CHECK_OK(branchline_sanitize_for_display(NULL, 0, &shown, &error));
+  CHECK(strcmp(shown, "") == 0);
+  branchline_string_free(shown);
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_sanitize_for_display("\xff", 1, &shown, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_sanitize_for_display(NULL, 1, &shown, &error));
+  CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_sanitize_for_display(text, 1, NULL, &error));
+}
+
 void test_basics(void)
 {
   branchline_error *error = NULL;
@@ -13,6 +29,7 @@ void test_basics(void)
 
   CHECK(strcmp(branchline_version(), BRANCHLINE_VERSION) == 0);
   CHECK(branchline_version_number() == BRANCHLINE_VERSION_NUMBER);
+  display();
   snprintf(number, sizeof number, "%d.%d.%d", BRANCHLINE_VERSION_MAJOR, BRANCHLINE_VERSION_MINOR,
            BRANCHLINE_VERSION_PATCH);
   CHECK(strcmp(number, BRANCHLINE_VERSION) == 0);

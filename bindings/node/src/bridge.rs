@@ -172,6 +172,11 @@ impl Bridge {
 
     /// Answers after everything that was ready to be answered before.
     #[napi]
+    pub fn sanitize_for_display(&self, text: String) -> String {
+        branchline::sanitize_for_display(&text).into_owned()
+    }
+
+    #[napi]
     pub fn flush(&self, ticket: u32) {
         self.shared.start(ticket, async { Ok(Outcome::Nothing) });
     }

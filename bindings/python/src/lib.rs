@@ -10,6 +10,7 @@
 //! - Errors become the exceptions of `branchline.errors`, by code ([`error`]).
 
 mod context;
+mod display;
 mod engine;
 mod error;
 mod event;
@@ -35,6 +36,8 @@ mod _branchline {
         abort_bash, abort_retry, abort_summary, compact, context_usage, edit_context, fork_messages, prompt_custom,
         record_bash, run_bash, send_custom_message, set_queue_modes, stats,
     };
+    #[pymodule_export]
+    use crate::display::sanitize_for_display;
     #[pymodule_export]
     use crate::engine::{Engine, ScriptControl};
     #[pymodule_export]

@@ -11,6 +11,7 @@ const SOURCES: &[&str] = &[
     "status",
     "error",
     "string",
+    "display",
     "block_on",
     "engine",
     "budget",

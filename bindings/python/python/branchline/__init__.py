@@ -15,7 +15,7 @@ error derives from ``branchline.Error``.
 """
 
 from . import aio, errors
-from ._branchline import __version__
+from ._branchline import __version__, sanitize_for_display
 from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
 from .context import CompactionResult, ContextUsage, CostGroup, ForkMessage, SessionStats, TokenTotals, UserCommand
 from .engine_options import NetworkOptions
@@ -196,5 +196,6 @@ __all__ = [
     "errors",
     "list_sessions",
     "read_session",
+    "sanitize_for_display",
     "tool",
 ]
