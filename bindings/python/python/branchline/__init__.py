@@ -16,7 +16,8 @@ error derives from ``branchline.Error``.
 
 from . import aio, errors
 from ._branchline import __version__, sanitize_for_display
-from ._core import NavigateResult, ScriptControl, SessionInfo, SessionState
+from ._engine import ScriptControl, SessionInfo
+from ._session import NavigateResult, SessionState
 from .context import CompactionResult, ContextUsage, CostGroup, ForkMessage, SessionStats, TokenTotals, UserCommand
 from .engine_options import NetworkOptions
 from .errors import Error, ToolError

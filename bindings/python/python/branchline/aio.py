@@ -23,7 +23,8 @@ from . import session as blocking
 from . import toolbox, tree
 from ._awaited import AwaitedOperations
 from ._calls import Call
-from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
+from ._engine import EngineCore, SessionInfo, default_engine
+from ._session import NavigateResult
 from .events import JsonObject
 from .models import StoredEntry
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions

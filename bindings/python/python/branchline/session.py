@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._blocking import BlockingOperations
-from ._core import EngineCore, NavigateResult, SessionInfo, default_engine
+from ._engine import EngineCore, SessionInfo, default_engine
+from ._session import NavigateResult
 from .events import JsonObject
 from .models import StoredEntry
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions

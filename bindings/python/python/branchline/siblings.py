@@ -35,7 +35,7 @@ from .permissions import Budgets, native_budgets
 from .run import Events, ExceededLimit, Usage
 
 if TYPE_CHECKING:
-    from ._core import NavigateResult
+    from ._session import NavigateResult
 
 S = TypeVar("S")
 """``branchline.Session`` or ``branchline.aio.Session``."""
@@ -302,7 +302,7 @@ class SiblingOperations:
         instructions: Optional[str],
         replace_instructions: bool,
     ) -> Call[NavigateResult]:
-        from ._core import NavigateResult
+        from ._session import NavigateResult
 
         session = winner.session if isinstance(winner, ExploreResult) else winner
         options = {

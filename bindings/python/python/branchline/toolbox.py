@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from . import _branchline as native
 from . import _serve
 from ._calls import Call
-from ._core import EngineCore, default_engine
+from ._engine import EngineCore, default_engine
 from .errors import ToolError
 from .events import JsonObject
 from .options import PathLike, json_text
