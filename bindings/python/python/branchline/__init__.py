@@ -18,6 +18,7 @@ from . import aio, errors
 from ._branchline import __version__, sanitize_for_display
 from ._engine import ScriptControl, SessionInfo
 from ._session import NavigateResult, SessionState
+from .budget import Budget, BudgetLimits, BudgetUse
 from .context import CompactionResult, ContextUsage, CostGroup, ForkMessage, SessionStats, TokenTotals, UserCommand
 from .engine_options import NetworkOptions
 from .errors import Error, ToolError
@@ -52,23 +53,17 @@ from .events import (
     TurnEnd,
     TurnStart,
 )
+from .hooks import Block, Change, HookedCall, ToolHook
 from .host_models import KeyRequest, ModelRequest, PayloadRequest
 from .models import Key, Model, ModelChoice, ModelProblem, Models, ModelScope, StoredEntry
 from .options import CreateOptions, OpenOptions, SessionOptions
 from .permissions import (
     Allow,
     AllowAlways,
-    Block,
-    Budget,
-    BudgetLimits,
-    BudgetUse,
-    Change,
     Deny,
-    HookedCall,
     PermissionRequest,
     Permissions,
     RequestedPath,
-    ToolHook,
 )
 from .replay import Divergence, RecordedMessage, RecordedTool, Replay
 from .resources import (

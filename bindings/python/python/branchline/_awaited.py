@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from ._session import NavigateResult, SessionCore
+from .budget import Budgets
 from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
-from .permissions import Budgets
 from .resources import ResourceOptions, Resources
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool

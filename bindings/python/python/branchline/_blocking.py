@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 from ._session import NavigateResult, SessionCore
+from .budget import Budgets
 from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
 from .events import JsonObject
 from .options import PathLike
-from .permissions import Budgets
 from .resources import ResourceOptions, Resources
 from .siblings import At, Exploration, ExploreResult, Prompt
 from .tools import Tool

@@ -15,6 +15,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 from . import _branchline as native
 from . import _serve
 from ._calls import Call
+from ._question import Question
+from .budget import native_budgets
 from .engine_options import NetworkOptions, engine_json
 from .errors import Error
 from .events import JsonObject
@@ -32,7 +34,7 @@ from .host_models import (
 )
 from .models import CatalogueOperations, Configuration, Key
 from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, json_text, keywords
-from .permissions import Handler, Permissions, Question, as_permissions, native_budgets
+from .permissions import Handler, Permissions, as_permissions
 from .replay import Replay
 from .resources import resources_json
 

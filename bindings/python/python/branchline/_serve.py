@@ -20,9 +20,11 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
 from . import _branchline as native
 from . import _calls
+from ._question import Question
 from ._serving import serving
 from .errors import Error
-from .permissions import Permissions, Question, ToolHook
+from .hooks import ToolHook
+from .permissions import Permissions
 from .replay import RecordedTool
 from .tools import Tool, ToolContext, as_tool, failure, to_json
 

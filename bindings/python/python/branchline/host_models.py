@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterable, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from ._names import camel_keys
+from ._question import Question, late
 from .errors import CancelledError, InvalidArgumentError
 from .events import JsonObject, text_of
 from .models import Key, key_value
 from .options import json_text
-from .permissions import Question, late
 from .tools import ToolContext, is_async
 
 _BREATH = 64

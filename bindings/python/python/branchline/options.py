@@ -11,7 +11,9 @@ from .errors import InvalidArgumentError
 if TYPE_CHECKING:
     from typing import Literal
 
-    from .permissions import Budget, Handler, Permissions, ToolHook
+    from .budget import Budget
+    from .hooks import ToolHook
+    from .permissions import Handler, Permissions
     from .resources import ResourceOptions
     from .tools import Tool
 

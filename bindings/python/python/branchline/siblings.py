@@ -28,10 +28,10 @@ from typing import (
 
 from . import _branchline as native
 from ._calls import Call
+from .budget import Budgets, native_budgets
 from .errors import Error, InvalidArgumentError, make_error
 from .events import Event, JsonObject
 from .options import PathLike, json_text
-from .permissions import Budgets, native_budgets
 from .run import Events, ExceededLimit, Usage
 
 if TYPE_CHECKING:

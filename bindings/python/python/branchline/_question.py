@@ -1,0 +1,23 @@
+"""A function of the program, and how it is asked."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from .tools import ToolContext
+
+
+class Question:
+    """A function of the program that requests go to; what ``_serve`` runs."""
+
+    def __init__(self, name: str, is_async: bool, ask: Callable[[ToolContext], Any], holds: str = "") -> None:
+        self.name = name
+        self.is_async = is_async
+        self._invoke = ask
+        self.holds = holds
+        """What cannot be waited for while it is asked, unless that is the session of the request."""
+
+
+async def late(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """What an awaitable gives, converted."""
+    return convert(await value)
