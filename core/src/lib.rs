@@ -7,10 +7,6 @@
 pub mod agent;
 mod display;
 pub mod engine;
-mod engine_choice;
-mod engine_forms;
-mod engine_keys;
-mod engine_models;
 pub mod error;
 pub mod host;
 pub mod json;
@@ -26,9 +22,7 @@ pub mod tree;
 
 pub use agent::{Budget, BudgetExceeded, BudgetLimit, BudgetLimits, BudgetUse};
 pub use display::sanitize_for_display;
-pub use engine::{Engine, EngineOptions};
-pub use engine_forms::EngineForm;
-pub use engine_keys::StoredEntry;
+pub use engine::{Engine, EngineForm, EngineOptions, StoredEntry};
 pub use error::{Error, ErrorCode, Result};
 pub use permissions::Permissions;
 pub use resources::{Discover, ResourceOptions, Resources};

@@ -117,7 +117,7 @@ def engine_of_python():
     [("c", engine_of_c, str), ("node", engine_of_node, camel), ("python", engine_of_python, str)],
 )
 def test_every_operation_of_an_engine(language, there, spelling):
-    names, known = operations("Engine", "core/src/engine*.rs") - RUST_ALONE, there()
+    names, known = operations("Engine", "core/src/engine/*.rs") - RUST_ALONE, there()
     assert len(names) > 15
     absent = {name for name in names if OF_ENGINE.get((language, name), spelling(name)) not in known}
     assert absent == {name for of, name in MISSING_OF_ENGINE if of == language}

@@ -1,6 +1,6 @@
 //! The agent loop: from a prompt through responses and tool calls to rest (S193–S238).
 //!
-//! `turn` is the loop, `respond` one response, `tool_call` one batch of calls; `projection` is what the model
+//! `turn` is the loop, `respond` one response, `tool_call` one batch of calls, which `perform` runs; `projection` is what the model
 //! sees, kept up to date message by message so that a turn costs what is new in it and not what went before.
 
 mod budget;
@@ -12,6 +12,7 @@ mod gauge;
 mod hooks;
 mod nested;
 mod partial;
+mod perform;
 mod permit;
 mod projection;
 mod recovery;

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::tool_call::{Call, Outcome, Running, elapsed_ms, perform};
+use super::perform::perform;
+use super::tool_call::{Call, Outcome, Running, elapsed_ms};
 use crate::json;
 use crate::message::{Message, Usage};
 use crate::session::Actor;

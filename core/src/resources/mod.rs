@@ -12,6 +12,7 @@ mod load;
 mod options;
 mod read;
 pub mod settings;
+mod settings_file;
 mod skill_scan;
 pub mod skills;
 pub mod system_prompt;

@@ -1,7 +1,7 @@
 //! The Responses API of OpenAI and of services that speak it too (P400–P426).
 //!
 //! * `compat`: how services differ. * `request`, `input`, `changes`: from a request to its JSON body.
-//! * `event`, `stream`: from streamed events to the response.
+//! * `event`, `stream`: from streamed events to the response. `tier`: what a service tier costs.
 
 mod changes;
 mod compat;
@@ -11,6 +11,7 @@ mod request;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tier;
 
 use secrecy::ExposeSecret;
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use super::event::{Event, Item, Response, texts};
-use crate::message::{Cost, StopReason};
+use super::tier::{scale, tier_factor};
+use crate::message::StopReason;
 use crate::providers::assemble::Assembler;
 use crate::providers::grammar::InputAsJson;
 use crate::providers::openai_shared as shared;
@@ -328,23 +329,6 @@ impl Interpreter for ResponsesStream {
             // P426.
             None => Err("OpenAI Responses stream ended before a terminal response event".to_owned()),
         }
-    }
-}
-
-fn scale(cost: &mut Cost, factor: f64) {
-    for part in [&mut cost.input, &mut cost.output, &mut cost.cache_read, &mut cost.cache_write] {
-        *part *= factor;
-    }
-    cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
-}
-
-/// What a service tier does to prices (P424).
-fn tier_factor(tier: Option<&str>, model: &str) -> f64 {
-    match tier {
-        Some("flex") => 0.5,
-        Some("priority" | "fast") if model == "gpt-5.5" => 2.5,
-        Some("priority" | "fast") => 2.0,
-        _ => 1.0,
     }
 }
 

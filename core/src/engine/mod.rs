@@ -1,125 +1,36 @@
 //! The engine: what a host creates first. Worker threads, models and tools; no globals, so two can live in one process.
+//!
+//! Here it is made, and makes sessions; `options` is what a host says about it, `forms` the same as JSON, `models` and `choice`
+//! are its models, `keys` what it stores, `end` its end.
+
+mod choice;
+mod end;
+mod forms;
+mod keys;
+mod models;
+mod options;
+
+pub use forms::EngineForm;
+pub use keys::StoredEntry;
+pub use options::EngineOptions;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::permissions::Permissions;
 use crate::providers;
 use crate::providers::scripted::{Script, ScriptedProvider};
 use crate::providers::{
-    Catalogue, CatalogueOptions, Credentials, Http, KeyOptions, Keyring, Model, Models, NetworkOptions, PayloadHook,
-    Provider, Remote, Request, ResponseStream, Services, WireObserver, WireRecorder,
+    Catalogue, Http, Keyring, Model, Models, Provider, Remote, Request, ResponseStream, Services, WireRecorder,
 };
-use crate::resources::settings::Settings;
 use crate::session::{self, Session, SessionOptions, Shared, Source};
-use crate::tools::under_way::{PATIENCE, UnderWay};
-use crate::tools::{self, Operations, Tool, Toolbox};
+use crate::tools::under_way::UnderWay;
+use crate::tools::{self, Tool, Toolbox};
 use crate::tree::{self, ListOptions, SessionInfo};
-
-/// How long sessions may take to store what they have when their engine is dropped.
-const LINGER: Duration = Duration::from_secs(5);
-
-/// Settings of an [`Engine`].
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct EngineOptions {
-    /// Worker threads for everything the engine does; `None` is one for each processor, at most 4.
-    pub worker_threads: Option<usize>,
-    /// Where sessions and settings live; `None` is `$PI_CODING_AGENT_DIR` or `~/.pi/agent` (S38). Commands find the
-    /// programs in `bin` of one that is named here (T207).
-    pub agent_dir: Option<PathBuf>,
-    /// `provider/model` for sessions that choose none.
-    pub default_model: Option<String>,
-    /// Settings for sessions that bring none. Files are read only if the host does so, see [`Settings::load`].
-    pub settings: Settings,
-    /// The files and commands the tools of its sessions work with; the default is this machine's.
-    pub operations: Operations,
-    /// How services are reached.
-    pub network: NetworkOptions,
-    /// Which models of services are known.
-    pub catalogue: CatalogueOptions,
-    /// Where keys come from.
-    pub keys: KeyOptions,
-    /// Looks up keys in the place of everything in `keys`.
-    pub credentials: Option<Arc<dyn Credentials>>,
-    /// Sees the traffic with services.
-    pub wire_observer: Option<Arc<dyn WireObserver>>,
-    /// May replace the body of a request before it is sent (P40).
-    pub payload_hook: Option<Arc<dyn PayloadHook>>,
-    /// A new file that records the traffic with services until the engine ends, see [`WireRecorder`].
-    pub record: Option<PathBuf>,
-    /// What the tool calls of sessions may do that do not say; [`Preset::Ask`](crate::permissions::Preset) unless set.
-    /// Toolboxes are not meant: a host that calls tools itself has decided.
-    pub permissions: Permissions,
-}
-
-impl EngineOptions {
-    /// Sets [`worker_threads`](Self::worker_threads).
-    pub fn worker_threads(mut self, threads: usize) -> Self {
-        self.worker_threads = Some(threads);
-        self
-    }
-
-    /// Sets [`agent_dir`](Self::agent_dir).
-    pub fn agent_dir(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.agent_dir = Some(dir.into());
-        self
-    }
-
-    /// Sets [`default_model`](Self::default_model).
-    pub fn default_model(mut self, model: impl Into<String>) -> Self {
-        self.default_model = Some(model.into());
-        self
-    }
-
-    /// Sets [`settings`](Self::settings).
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// Sets [`operations`](Self::operations).
-    pub fn operations(mut self, operations: Operations) -> Self {
-        self.operations = operations;
-        self
-    }
-
-    /// Sets [`network`](Self::network).
-    pub fn network(mut self, network: NetworkOptions) -> Self {
-        self.network = network;
-        self
-    }
-
-    /// Sets [`credentials`](Self::credentials).
-    pub fn credentials(mut self, credentials: Arc<dyn Credentials>) -> Self {
-        self.credentials = Some(credentials);
-        self
-    }
-
-    /// Sets [`wire_observer`](Self::wire_observer).
-    pub fn wire_observer(mut self, observer: Arc<dyn WireObserver>) -> Self {
-        self.wire_observer = Some(observer);
-        self
-    }
-
-    /// Sets [`payload_hook`](Self::payload_hook).
-    pub fn payload_hook(mut self, hook: Arc<dyn PayloadHook>) -> Self {
-        self.payload_hook = Some(hook);
-        self
-    }
-
-    /// Sets [`permissions`](Self::permissions).
-    pub fn permissions(mut self, permissions: impl Into<Permissions>) -> Self {
-        self.permissions = permissions.into();
-        self
-    }
-}
 
 /// What a host creates first. Cheap to clone; all clones are the same engine.
 ///
@@ -320,83 +231,6 @@ impl Engine {
         };
         self.shared().blocking(list).await
     }
-
-    /// Aborts and closes every session, ends the calls of toolboxes, and waits until files are released and processes
-    /// have ended. Idempotent.
-    pub async fn shutdown(&self) {
-        let sessions = self.shared().close();
-        for session in &sessions {
-            session.wait_closed().await;
-        }
-        let calls = self.shared().tool_calls.clone();
-        if !calls.is_idle() {
-            let _ = self.shared().handle.spawn(calls.idle()).await;
-        }
-        if let Some(recorder) = self.shared().recorder.clone() {
-            let _ = self.shared().handle.spawn_blocking(move || recorder.finish()).await;
-        }
-        if let Some(runtime) = lock(&self.inner.runtime).take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-impl Engine {
-    /// [`shutdown`](Engine::shutdown) for a thread that may block, which also waits for the worker threads to end: after
-    /// it nothing of the engine is left running. Never call it from an executor's task.
-    ///
-    /// Errors: `timeout` when that took longer than `limit`; what was begun goes on.
-    pub fn shutdown_blocking(&self, limit: Duration) -> Result<()> {
-        let start = Instant::now();
-        let sessions = self.shared().close();
-        while sessions.iter().any(|session| !session.is_closed()) {
-            if start.elapsed() >= limit {
-                return Err(Error::new(ErrorCode::Timeout, "sessions took longer to close than the time allowed"));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let patience = start.elapsed().saturating_add(PATIENCE).min(limit);
-        while !self.shared().tool_calls.is_idle() && start.elapsed() < patience {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        if let Some(runtime) = lock(&self.inner.runtime).take() {
-            runtime.shutdown_timeout(limit.saturating_sub(start.elapsed()));
-        }
-        if let Some(recorder) = &self.shared().recorder {
-            recorder.finish();
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let sessions = self.shared.close();
-        let Some(runtime) = lock(&self.runtime).take() else { return };
-        let calls = self.shared.tool_calls.clone();
-        if sessions.is_empty() && calls.is_idle() {
-            return runtime.shutdown_background();
-        }
-        // Dropping must not wait, but what the sessions have should be stored: a thread of its own sees them out. The
-        // runtime travels in a slot, so that it is shut down (and not dropped, which would wait) without that thread.
-        let slot = Arc::new(Mutex::new(Some(runtime)));
-        let theirs = slot.clone();
-        let reaper = move || {
-            let start = Instant::now();
-            let open = || sessions.iter().any(|session| !session.is_closed());
-            while start.elapsed() < LINGER && open() || start.elapsed() < PATIENCE && !calls.is_idle() {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            if let Some(runtime) = lock(&theirs).take() {
-                runtime.shutdown_background();
-            }
-        };
-        if std::thread::Builder::new().name("branchline-end".into()).spawn(reaper).is_err()
-            && let Some(runtime) = lock(&slot).take()
-        {
-            runtime.shutdown_background();
-        }
-    }
 }
 
 impl std::fmt::Debug for Engine {
@@ -440,15 +274,6 @@ impl EngineShared {
             let _ = reply.send(work());
         });
         answer.await.unwrap_or_else(|_| Err(closed()))
-    }
-
-    /// Tells every session to end and takes no new ones.
-    fn close(&self) -> Vec<Arc<Shared>> {
-        self.closing.cancel();
-        let sessions = lock(&self.sessions).take().unwrap_or_default();
-        let sessions: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
-        sessions.iter().for_each(|session| session.close.cancel());
-        sessions
     }
 }
 
