@@ -84,7 +84,8 @@ impl FileOperations {
     }
 
     fn add_call(&mut self, tool: &str, arguments: &Value) {
-        let Some(path) = arguments.get("path").and_then(Value::as_str) else { return };
+        let path = arguments.get("path").and_then(Value::as_str).filter(|path| !path.is_empty());
+        let Some(path) = path else { return };
         let set = match tool {
             "read" => &mut self.read,
             "write" => &mut self.written,
@@ -134,6 +135,7 @@ mod tests {
         operations.add_call("read", &json!({"path": "\u{ff5e}"}));
         operations.add_call("read", &json!({"path": "\u{1f375}"}));
         operations.add_call("read", &json!({"path": 7}));
+        operations.add_call("edit", &json!({"path": ""}));
         operations.add_call("write", &json!({"path": "w"}));
         operations.add_call("read", &json!({"path": "w"}));
         let lists = operations.lists();

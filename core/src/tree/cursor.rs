@@ -187,7 +187,7 @@ impl Cursor {
         }
         let replacement = match content {
             None => Value::Null,
-            Some(content) => new_entry::replacement(kind, content),
+            Some(content) => new_entry::replacement(kind, replacement, content),
         };
         self.append(&NewEntry::ContextEdit { target, replacement: &replacement })
     }

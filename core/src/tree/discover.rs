@@ -68,13 +68,18 @@ pub enum IdMatch {
     Prefix,
 }
 
-/// The newest session file of a working directory whose id matches (S104).
+/// The session file of a working directory whose id matches (S104). If there are several: the first by name for a whole
+/// id, the newest for the beginning of one.
 pub fn find_by_id(cwd: &Path, id: &str, how: IdMatch, options: &CreateOptions) -> Option<PathBuf> {
     let cwd = location::resolve(cwd);
     let directory = super::open::session_directory(options, &cwd);
     let filter = cwd_filter(options, &cwd);
     let storage = &*options.storage;
-    session_files(storage, &directory).into_iter().map(|(path, _)| path).find(|path| {
+    let mut files = session_files(storage, &directory);
+    if how == IdMatch::Exact {
+        files.sort();
+    }
+    files.into_iter().map(|(path, _)| path).find(|path| {
         peek(storage, path).is_some_and(|header| {
             let same = match how {
                 IdMatch::Exact => header.id == id,

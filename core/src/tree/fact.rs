@@ -5,6 +5,7 @@
 
 use crate::json::{self, Kind, ObjectError};
 use crate::message::Role;
+use crate::tools::blank;
 
 use super::diagnostic::{DiagnosticKind, KEPT};
 use super::kind::{EntryKind, MessagePlace};
@@ -299,14 +300,25 @@ pub(crate) fn string_is(raw: &[u8], text: &str) -> bool {
 }
 
 /// Milliseconds of a raw JSON string that is a time.
+///
+/// Other values count as JavaScript takes them for a time: a number is milliseconds, `null` is their zero.
 pub(crate) fn read_time(raw: &[u8]) -> Option<i64> {
-    let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    time::parse_iso(std::str::from_utf8(inner).ok()?)
+    /// The last time there is, in milliseconds before or after the epoch.
+    const END: f64 = 8.64e15;
+    match raw {
+        [b'"', inner @ .., b'"'] => time::parse_iso(std::str::from_utf8(inner).ok()?),
+        b"null" | b"false" => Some(0),
+        b"true" => Some(1),
+        number => {
+            let ms: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+            (ms.abs() <= END).then_some(ms as i64)
+        }
+    }
 }
 
 /// Only white space (S51).
 pub(crate) fn is_blank(line: &[u8]) -> bool {
-    line.utf8_chunks().all(|chunk| chunk.valid().trim_start().is_empty() && chunk.invalid().is_empty())
+    line.utf8_chunks().all(|chunk| blank::trim(chunk.valid()).is_empty() && chunk.invalid().is_empty())
 }
 
 fn kind_name(kind: Kind) -> &'static str {

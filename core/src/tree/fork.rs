@@ -12,7 +12,7 @@ use crate::json;
 
 use super::append::{fresh_id_unless, not_found};
 use super::fact::read_time;
-use super::header::Header;
+use super::header::{FirstLine, Header, first_line};
 use super::index::{Index, Place, ROOT};
 use super::kind::{EntryKind, MessagePlace};
 use super::location;
@@ -391,7 +391,8 @@ fn copy_file(state: &State, out: &mut Output) -> Result<Vec<u64>> {
     Ok(offsets)
 }
 
-/// Lines between entries: headers, blank and bad lines go, other programs' JSON stays.
+/// Lines between entries: headers, blank and bad lines and JSON that stands for nothing (S55) go, other programs' JSON
+/// stays.
 fn copy_gap(state: &State, start: u64, end: u64, out: &mut Output) -> Result<()> {
     if start >= end {
         return Ok(());
@@ -400,7 +401,7 @@ fn copy_gap(state: &State, start: u64, end: u64, out: &mut Output) -> Result<()>
     for line in bytes.split(|byte| *byte == b'\n') {
         let is_header = line.trim_ascii_start().first() == Some(&b'{')
             && json::get(line, "type").is_some_and(|raw| super::fact::string_is(raw, "session"));
-        if json::validate(line).is_ok() && !is_header {
+        if !is_header && !matches!(first_line(line), FirstLine::Nothing) {
             out.push_line(line)?;
         }
     }

@@ -1,6 +1,7 @@
 //! The first line of a session file (S7–S10, S61).
 
 use crate::json;
+use crate::tools::blank;
 
 use super::fact::{RawEntry, string_is};
 use super::time::format_iso;
@@ -60,7 +61,7 @@ impl Header {
             Some(raw) if raw.starts_with(b"\"") => json::decode_string(raw).unwrap_or_default(),
             Some(raw) => String::from_utf8_lossy(raw).into_owned(),
         };
-        match text.trim() {
+        match blank::trim(&text) {
             "" => 0.0,
             number => number.parse().unwrap_or(f64::NAN),
         }
@@ -82,8 +83,12 @@ pub(crate) fn first_line(line: &[u8]) -> FirstLine<'_> {
     match json::members(line, &mut RawEntry::default()) {
         Ok(()) => FirstLine::Object(line),
         Err(json::ObjectError::NotAnObject(_)) => match line.trim_ascii() {
-            b"null" | b"false" | b"0" | b"-0" | b"\"\"" => FirstLine::Nothing,
-            _ => FirstLine::Value,
+            b"null" | b"false" | b"\"\"" => FirstLine::Nothing,
+            // Zero has many spellings.
+            value => match std::str::from_utf8(value).ok().and_then(|text| text.parse::<f64>().ok()) {
+                Some(0.0) => FirstLine::Nothing,
+                _ => FirstLine::Value,
+            },
         },
         Err(json::ObjectError::Syntax(_)) => FirstLine::Nothing,
     }

@@ -1,5 +1,7 @@
 //! Listing sessions with what a chooser shows of them (S105–S112). Files are read in parallel, each line once.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -12,12 +14,14 @@ use serde::Serialize;
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 use crate::message::Role;
+use crate::tools::blank;
 
 use super::discover::{cwd_filter, passes, session_files};
 use super::fact::{read_time, string_is};
 use super::header::{FirstLine, first_line};
 use super::lines::for_each_line;
 use super::location;
+use super::name_order::name_order;
 use super::open::without_mark;
 use super::options::CreateOptions;
 use super::storage::{FileMode, Storage};
@@ -97,7 +101,7 @@ pub fn list(cwd: impl AsRef<Path>, options: &ListOptions) -> Result<Vec<SessionI
     let cwd = location::resolve(cwd.as_ref());
     let directory = super::open::session_directory(&options.location, &cwd);
     let filter = cwd_filter(&options.location, &cwd);
-    read_all(session_files(&*options.location.storage, &directory), filter, options)
+    read_all(by_name(session_files(&*options.location.storage, &directory)), filter, options)
 }
 
 /// The sessions of all working directories, newest first; with a chosen session directory, exactly those in it (S110).
@@ -107,17 +111,27 @@ pub fn list(cwd: impl AsRef<Path>, options: &ListOptions) -> Result<Vec<SessionI
 pub fn list_all(options: &ListOptions) -> Result<Vec<SessionInfo>> {
     let storage = &*options.location.storage;
     let files = match &options.location.session_dir {
-        Some(directory) => session_files(storage, &location::resolve(&location::expand_home(directory))),
+        Some(directory) => by_name(session_files(storage, &location::resolve(&location::expand_home(directory)))),
         None => {
             let agent_dir = options.location.agent_dir.clone().unwrap_or_else(location::agent_dir);
             let root = location::resolve(&location::expand_home(&agent_dir)).join("sessions");
             let directories = storage.list(&root).unwrap_or_default();
-            directories.iter().flat_map(|directory| session_files(storage, directory)).collect()
+            let files = directories.iter().flat_map(|directory| session_files(storage, directory)).collect();
+            let mut files = by_name(files);
+            files.sort_by_key(|(_, modified)| Reverse(*modified));
+            files
         }
     };
     read_all(files, None, options)
 }
 
+/// The order of sessions that changed at the same time: by name, the last one first.
+fn by_name(mut files: Vec<(PathBuf, SystemTime)>) -> Vec<(PathBuf, SystemTime)> {
+    files.sort_by(|(a, _), (b, _)| name_order(b, a));
+    files
+}
+
+/// Reads files whose order counts where sessions changed at the same time.
 fn read_all(
     files: Vec<(PathBuf, SystemTime)>,
     filter: Option<PathBuf>,
@@ -125,6 +139,10 @@ fn read_all(
 ) -> Result<Vec<SessionInfo>> {
     const PARTIAL_EVERY: Duration = Duration::from_millis(250);
     let cancelled = || options.cancel.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let places: HashMap<&Path, usize> = files.iter().enumerate().map(|(at, (path, _))| (&**path, at)).collect();
+    let newest_first = |sessions: &mut [SessionInfo]| {
+        sessions.sort_by_key(|info| (Reverse(info.modified), places.get(&*info.path).copied()));
+    };
     let next = AtomicUsize::new(0);
     let found = Mutex::new((Vec::new(), 0, Instant::now()));
     let work = || {
@@ -165,10 +183,6 @@ fn read_all(
     Ok(sessions)
 }
 
-fn newest_first(sessions: &mut [SessionInfo]) {
-    sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
-}
-
 fn read_session(
     storage: &dyn Storage,
     path: &Path,
@@ -191,10 +205,10 @@ fn read_session(
         path: path.to_path_buf(),
         id: header.id,
         cwd: header.cwd.unwrap_or_default(),
-        name: reader.name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+        name: reader.name.map(|name| blank::trim(&name).to_owned()).filter(|name| !name.is_empty()),
         parent_session_path: header.parent_session,
         created: header.created,
-        modified: reader.modified.or(header.created).unwrap_or(file_ms),
+        modified: reader.modified.filter(|ms| *ms > 0).or(header.modified).unwrap_or(file_ms),
         message_count: reader.message_count,
         first_message: reader.first_message.unwrap_or_else(|| "(no messages)".to_owned()),
         all_messages_text: with_text.then_some(reader.text),
@@ -218,6 +232,8 @@ struct HeaderFacts {
     cwd: Option<String>,
     parent_session: Option<String>,
     created: Option<i64>,
+    /// The same, where it is a text (S109).
+    modified: Option<i64>,
 }
 
 #[derive(Default)]
@@ -226,7 +242,7 @@ struct Fields<'a> {
     timestamp: Option<&'a [u8]>,
     name: Option<&'a [u8]>,
     role: &'a [u8],
-    content: &'a [u8],
+    content: Option<&'a [u8]>,
     time: Option<&'a [u8]>,
 }
 
@@ -239,7 +255,7 @@ impl<'a> json::Members<'a> for Fields<'a> {
             (0, b"timestamp") => self.timestamp = Some(value),
             (0, b"name") => self.name = Some(value),
             (1, b"role") => self.role = value,
-            (1, b"content") => self.content = value,
+            (1, b"content") => self.content = Some(value),
             (1, b"timestamp") => self.time = Some(value),
             _ => {}
         }
@@ -271,11 +287,13 @@ impl Reader {
             return ControlFlow::Break(());
         }
         let string = |key| json::get(line, key).and_then(json::decode_string);
+        let time = json::get(line, "timestamp");
         self.header = Some(HeaderFacts {
             id: string("id"),
             cwd: string("cwd"),
             parent_session: string("parentSession"),
-            created: json::get(line, "timestamp").and_then(read_time),
+            created: time.and_then(read_time),
+            modified: time.filter(|raw| raw.starts_with(b"\"")).and_then(read_time),
         });
         ControlFlow::Continue(())
     }
@@ -295,6 +313,8 @@ impl Reader {
             b"\"assistant\"" => Role::Assistant,
             _ => return,
         };
+        // Without any content it is no activity.
+        let Some(content) = fields.content else { return };
         let number = fields.time.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
         let time = number.map(|ms| ms as i64).or_else(|| fields.timestamp.and_then(read_time));
         self.modified = self.modified.max(time);
@@ -302,7 +322,7 @@ impl Reader {
         if !wants_first && !self.with_text {
             return;
         }
-        let text = content_text(fields.content);
+        let text = content_text(content);
         if text.is_empty() {
             return;
         }

@@ -28,6 +28,7 @@ mod list;
 pub(crate) mod location;
 mod log;
 mod migrate;
+mod name_order;
 mod new_entry;
 mod open;
 mod options;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::message::{Message, Role};
+use crate::tools::blank;
 
 use super::kind::{EntryKind, MessagePlace};
 use super::time::parse_iso;
@@ -275,7 +276,7 @@ pub(crate) fn clean_name(name: &str) -> String {
         }
         in_break = is_break;
     }
-    out.trim().to_owned()
+    blank::trim(&out).to_owned()
 }
 
 /// Kinds whose content a context edit may replace (S76).
@@ -284,11 +285,11 @@ pub(crate) fn is_editable(kind: EntryKind) -> bool {
 }
 
 /// A replacement as it is stored: a string becomes a text block where the target's content is an array (S77).
-pub(crate) fn replacement(kind: EntryKind, content: &Value) -> Value {
+pub(crate) fn replacement(kind: EntryKind, given: &Value, content: &Value) -> Value {
     match (kind, content) {
         (EntryKind::Message(Role::Assistant | Role::ToolResult), Value::String(text)) => {
             serde_json::json!({"content": [{"type": "text", "text": text}]})
         }
-        _ => serde_json::json!({"content": content}),
+        _ => given.clone(),
     }
 }

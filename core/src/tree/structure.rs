@@ -8,7 +8,7 @@ use super::index::{Index, ORPHAN};
 use super::kind::EntryKind;
 use super::labels::Label;
 use super::time::UNREADABLE;
-use super::tree::Tree;
+use super::tree::{State, Tree};
 
 /// A snapshot of the shape of a tree: roots, and each node's children sorted by time.
 ///
@@ -24,7 +24,7 @@ pub struct Structure {
 }
 
 impl Tree {
-    /// The whole tree. Every entry appears exactly once (a repeated id once, in its first place; an entry whose parent is
+    /// The whole tree. Every entry appears exactly once (a repeated id once, in its last place; an entry whose parent is
     /// unknown or would close a cycle as a root). Costs O(entries); bodies are not read.
     pub fn structure(&self) -> Structure {
         let state = self.read();
@@ -32,7 +32,8 @@ impl Tree {
         let count = index.node_count();
         let mut starts = vec![0u32; count + 1];
         let mut roots = Vec::new();
-        for node in 0..count as u32 {
+        let nodes = || (0..index.line_count()).filter_map(|line| index.stood_for_by(line));
+        for node in nodes() {
             match index.node(node).parent {
                 parent if parent < ORPHAN => starts[parent as usize + 1] += 1,
                 _ => roots.push(node),
@@ -43,7 +44,7 @@ impl Tree {
         }
         let mut next = starts.clone();
         let mut children = vec![0u32; count - roots.len()];
-        for node in 0..count as u32 {
+        for node in nodes() {
             let parent = index.node(node).parent;
             if parent < ORPHAN {
                 let at = &mut next[parent as usize];
@@ -58,6 +59,26 @@ impl Tree {
             }
         }
         Structure { tree: self.clone(), roots, starts, children }
+    }
+}
+
+impl Index {
+    /// The node of a line, if no later line has its id.
+    fn stood_for_by(&self, line: usize) -> Option<u32> {
+        let (node, _) = self.line(line);
+        (self.line_of(node) == line).then_some(node)
+    }
+}
+
+impl State {
+    /// Entries that name this parent, which is not there. Their lines are read.
+    pub(crate) fn orphans_of(&self, parent: &str) -> Vec<String> {
+        let orphans = (0..self.index.node_count() as u32).filter(|node| self.index.node(*node).parent == ORPHAN);
+        let entries = orphans.filter_map(|node| self.entry(node).ok());
+        entries
+            .filter(|entry| entry.parent_id().as_deref() == Some(parent))
+            .map(|entry| entry.id().to_owned())
+            .collect()
     }
 }
 
@@ -151,8 +172,8 @@ impl Structure {
 /// Sorts siblings by time, stable; times that cannot be read compare as equal to all others (S82).
 ///
 /// That is no order once such a time is among several (equal to both ends, though the ends differ), and the standard
-/// sort may refuse it. Inserting one after the other from the left is defined for any comparison and gives what the
-/// reference gives for short lists.
+/// sort may refuse it. Keeping the ordered beginning and inserting the others one after the other is defined for any
+/// comparison and gives what the reference gives for short lists.
 fn sort_by_time(nodes: &mut [u32], index: &Index) {
     let time = |node: &u32| index.node(*node).time;
     if nodes.iter().all(|node| time(node) != UNREADABLE) {
@@ -172,7 +193,7 @@ fn sort_by_time(nodes: &mut [u32], index: &Index) {
         });
         return;
     }
-    for end in 1..nodes.len() {
+    for end in run(nodes, compare)..nodes.len() {
         let (mut low, mut high) = (0, end);
         while low < high {
             let middle = (low + high) / 2;
@@ -183,4 +204,16 @@ fn sort_by_time(nodes: &mut [u32], index: &Index) {
         }
         nodes[low..=end].rotate_right(1);
     }
+}
+
+/// How many nodes at the beginning are in order already; a falling beginning is turned round first.
+fn run(nodes: &mut [u32], compare: impl Fn(&u32, &u32) -> Ordering) -> usize {
+    let falls = |pair: &[u32]| compare(&pair[1], &pair[0]) == Ordering::Less;
+    let Some(first) = nodes.windows(2).next() else { return nodes.len() };
+    let falling = falls(first);
+    let length = 1 + nodes.windows(2).take_while(|pair| falls(pair) == falling).count();
+    if falling {
+        nodes[..length].reverse();
+    }
+    length
 }

@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::message::{JsonObject, Message, Role};
 
 /// Folds system messages, in context order, into one (S140). Messages of other roles are passed over; `None` without any
-/// system message.
+/// system message. Messages without a time count as none, unless they declare tools.
 pub fn fold_system<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Option<Message> {
-    let mut fold: Option<SystemFold> = None;
+    let mut fold = SystemFold::default();
     for message in messages.into_iter().filter(|message| message.role() == Role::System) {
-        fold.get_or_insert_with(|| SystemFold::new(message.get("timestamp").cloned())).add(message);
+        fold.add(message);
     }
-    fold.map(SystemFold::into_message)
+    (fold.timestamp.is_some() || !fold.tools.is_empty()).then(|| fold.into_message())
 }
 
 /// The text of a system message: its content, then its sections in order, empty parts left out (S143).
@@ -34,13 +34,9 @@ pub struct SystemFold {
 }
 
 impl SystemFold {
-    fn new(timestamp: Option<Value>) -> SystemFold {
-        SystemFold { timestamp, ..SystemFold::default() }
-    }
-
     /// Takes in one system message.
     pub fn add(&mut self, message: &Message) {
-        if self.timestamp.is_none() {
+        if self.timestamp.as_ref().is_none_or(Value::is_null) {
             self.timestamp = message.get("timestamp").cloned();
         }
         let content = message.text("\n");
@@ -90,9 +86,7 @@ impl SystemFold {
         if !self.tools.is_empty() {
             out.set("toolsAdded", self.tools);
         }
-        if let Some(timestamp) = self.timestamp {
-            out.set("timestamp", timestamp);
-        }
+        out.set("timestamp", self.timestamp.filter(|timestamp| !timestamp.is_null()).unwrap_or_else(|| 0.into()));
         out
     }
 }

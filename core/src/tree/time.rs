@@ -49,7 +49,7 @@ impl Stamp {
 }
 
 /// Milliseconds since the Unix epoch of an ISO 8601 text in the forms of ECMAScript's date time strings; `None` for
-/// anything else. A time without an offset is taken as UTC.
+/// anything else. A time without an offset is taken as UTC; a day that its month lacks falls into the next one.
 pub fn parse_iso(text: &str) -> Option<i64> {
     let mut at = Reader { bytes: text.as_bytes(), at: 0 };
     let year = match at.peek() {
@@ -102,7 +102,7 @@ pub fn parse_iso(text: &str) -> Option<i64> {
             ms -= sign * (hours * 60 + minutes) * 60_000;
         }
     }
-    if at.peek().is_some() || !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
+    if at.peek().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
     Some(days_from_civil(year, month, day) * 86_400_000 + ms)
@@ -152,15 +152,6 @@ impl Reader<'_> {
     }
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
 /// Days since 1970-01-01 of a proleptic Gregorian date; years are counted from March so that leap days come last.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
@@ -200,7 +191,8 @@ mod tests {
         assert_eq!(parse_iso("2025-01-15T10:00:01+01:00"), Some(1_736_931_601_000));
         assert_eq!(parse_iso("2025-01-15"), Some(1_736_899_200_000));
         assert_eq!(parse_iso("2025"), Some(1_735_689_600_000));
-        for bad in ["", "??", "yesterday", "2025-13-01", "2025-02-30", "2025-01-15T25:00Z", "2025-01-15Tx", "12"] {
+        assert_eq!(parse_iso("2025-02-30"), parse_iso("2025-03-02"));
+        for bad in ["", "??", "yesterday", "2025-13-01", "2025-02-32", "2025-01-15T25:00Z", "2025-01-15Tx", "12"] {
             assert_eq!(parse_iso(bad), None, "{bad}");
         }
     }

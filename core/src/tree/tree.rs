@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::error::Result;
+use crate::tools::blank;
 
 use super::diagnostic::Diagnostic;
 use super::entry::{Entry, Line};
@@ -229,14 +230,15 @@ impl Tree {
     }
 
     /// Ids of the children of an entry, or of `null`, in order of first appearance (S80). This looks at `parentId` alone, so
-    /// in a damaged file an entry may be its own descendant; walk with [`Tree::structure`], which has no cycles.
+    /// in a damaged file an entry may be its own descendant; walk with [`Tree::structure`], which has no cycles. Entries may
+    /// also name a parent that is not there.
     pub fn children(&self, id: Option<&str>) -> Vec<String> {
         let mut state = self.write();
         let parent = match id {
             None => None,
             Some(id) => match state.index.find(id) {
                 Some(node) => Some(node),
-                None => return Vec::new(),
+                None => return state.orphans_of(id),
             },
         };
         let children = state.index.children(parent);
@@ -257,7 +259,7 @@ impl Tree {
     /// The session's name (S85).
     pub fn name(&self) -> Option<String> {
         let state = self.read();
-        state.index.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
+        state.index.name.as_deref().map(blank::trim).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
     /// What was found wrong with the file, in the order of discovery; at most the first thousand faults.

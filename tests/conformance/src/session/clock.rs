@@ -19,6 +19,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
+    /// One whose ids no other run draws.
+    pub(super) fn apart() -> Clock {
+        Clock { entries: AtomicU64::new(1 << 40), sessions: AtomicU64::new(1 << 40), ..Clock::default() }
+    }
+
     /// The next random UUIDs (`forceUuids`).
     pub(super) fn force(&self, uuids: impl IntoIterator<Item = Uuid>) {
         self.forced.lock().expect("no panic while held").extend(uuids);

@@ -9,7 +9,7 @@ use branchline::tree::Diagnostic;
 use serde_json::{Value, json};
 
 use super::input::{self, Input};
-use super::{Case, outcome};
+use super::{Case, cycles, outcome};
 use crate::compare::{Comparer, Mismatch};
 use crate::report::{Outcome, problem};
 
@@ -48,7 +48,7 @@ pub(super) fn judge(case: &Case, bytes: &[u8], execute: Execute) -> Outcome {
     let mut ids = Vec::new();
     let mut run = execute(case, bytes);
     if !run.comparer.mismatches.is_empty() {
-        let adjusted = adjust(case, bytes, &facts, &mut ids);
+        let adjusted = adjust(case, bytes, &facts, &run.actual, &mut ids);
         if let Some(adjusted) = &adjusted {
             run = execute(adjusted, bytes);
         }
@@ -103,18 +103,14 @@ fn opens_input(case: &Case) -> bool {
 }
 
 /// Differences that only change what is expected: repeated ids, cycles, and the untouched source of a fork.
-fn adjust(case: &Case, bytes: &[u8], facts: &Input, ids: &mut Vec<&'static str>) -> Option<Case> {
+fn adjust(case: &Case, bytes: &[u8], facts: &Input, actual: &Value, ids: &mut Vec<&'static str>) -> Option<Case> {
     let mut expected = case.expected.clone();
     if !facts.duplicates.is_empty() {
         each_tree(&mut expected, &mut |tree| *tree = once_each(tree, None, facts, &mut BTreeSet::new()));
         ids.push(DUPLICATES);
     }
-    if !facts.cyclic.is_empty() {
-        let trees = missing_from_trees(&expected, facts);
-        if !trees.is_empty() {
-            each_tree(&mut expected, &mut |tree| *tree = Value::String(format!("@cyclic {tree}")));
-            ids.push(CYCLES);
-        }
+    if !facts.cyclic.is_empty() && cycles::put_back(&mut expected, actual, facts) {
+        ids.push(CYCLES);
     }
     let opened = opens_input(case);
     let tried = case.expected["steps"].as_array().into_iter().flatten().any(|step| step["op"] == "forkFrom");
@@ -126,7 +122,7 @@ fn adjust(case: &Case, bytes: &[u8], facts: &Input, ids: &mut Vec<&'static str>)
 }
 
 /// Every tree that is stated somewhere.
-fn each_tree(expected: &mut Value, change: &mut dyn FnMut(&mut Value)) {
+pub(super) fn each_tree(expected: &mut Value, change: &mut dyn FnMut(&mut Value)) {
     for pointer in ["/tree", "/after/tree"] {
         if let Some(tree) = expected.pointer_mut(pointer) {
             change(tree);
@@ -159,14 +155,6 @@ fn once_each(nodes: &Value, parent: Option<&str>, facts: &Input, seen: &mut BTre
     Value::Array(out)
 }
 
-/// Members of cycles that an expected tree leaves out.
-fn missing_from_trees(expected: &Value, facts: &Input) -> BTreeSet<String> {
-    let mut text = String::new();
-    let mut copy = expected.clone();
-    each_tree(&mut copy, &mut |tree| text.push_str(&tree.to_string()));
-    facts.cyclic.iter().filter(|id| !text.contains(&format!("\"id\":\"{id}\""))).cloned().collect()
-}
-
 /// S53: the file opens as if the mark were not there.
 fn without_bom(case: &Case, bytes: &[u8], run: &Run, execute: Execute) -> Vec<Mismatch> {
     let plain = execute(case, &bytes[input::BOM.len()..]);
@@ -183,7 +171,7 @@ fn without_junk(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Ex
     let plain = execute(case, &input::edit(bytes, &facts.junk, |_| None));
     let junk: BTreeSet<String> =
         facts.junk.iter().map(|at| String::from_utf8_lossy(input::lines(bytes)[*at]).into_owned()).collect();
-    let mut broken = same_outcome(run, &plain, &Apart { lines: junk, input_file: false });
+    let mut broken = same_outcome(run, &plain, &Apart { lines: junk, ..Apart::default() });
     for at in &facts.junk {
         let line = *at as u64 + 1;
         // After a fork or extraction the diagnostics are those of the new file, where the lines stand elsewhere.
@@ -202,7 +190,8 @@ fn without_junk(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Ex
 /// S138: the entry contributes nothing, as if an entry without context stood in its place.
 fn without_silent(case: &Case, bytes: &[u8], facts: &Input, run: &Run, execute: Execute) -> Vec<Mismatch> {
     let plain = execute(case, &input::edit(bytes, &facts.silent, input::neutral));
-    let mut broken = same_outcome(run, &plain, &Apart { input_file: true, ..Apart::default() });
+    let silent = input::ids_of(bytes, &facts.silent);
+    let mut broken = same_outcome(run, &plain, &Apart { input_file: true, silent, ..Apart::default() });
     let unaffected_keys =
         ["header", "sessionId", "cwd", "leafId", "entryCount", "entriesLength", "branch", "tree", "sessionName"];
     broken.extend(unaffected(run, &unaffected_keys, case));
@@ -234,7 +223,7 @@ fn migrated(case: &Case, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
     let path = dir.path().join("copy.jsonl");
     std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
-    super::manager::Manager::new(dir.path()).open(&path, None, None).map_err(|error| error.to_string())?;
+    super::manager::Manager::apart(dir.path()).open(&path, None, None).map_err(|error| error.to_string())?;
     std::fs::read(&path).map_err(|error| error.to_string())
 }
 
@@ -263,6 +252,8 @@ struct Apart {
     lines: BTreeSet<String>,
     /// The input file, where it differs by more than those lines.
     input_file: bool,
+    /// Entries that stand in the second run for others; both are shown by their ids alone.
+    silent: BTreeSet<String>,
 }
 
 /// Both runs came out the same, apart from the directory, drawn ids, counts of lines, and what `apart` says.
@@ -285,7 +276,7 @@ fn same_outcome(run: &Run, plain: &Run, apart: &Apart) -> Vec<Mismatch> {
 }
 
 fn normalised(run: &Run, apart: &Apart) -> Value {
-    let text = numbered_ids(&run.actual.to_string().replace(&run.dir, "@dir"));
+    let text = run.actual.to_string().replace(&run.dir, "@dir");
     let mut value: Value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
     for step in value.get_mut("steps").and_then(Value::as_array_mut).into_iter().flatten() {
         step.as_object_mut().map(|step| step.shift_remove("fileLines"));
@@ -300,7 +291,34 @@ fn normalised(run: &Run, apart: &Apart) -> Value {
     for file in value.get_mut("files").and_then(Value::as_object_mut).into_iter().flat_map(|files| files.values_mut()) {
         without_lines(file, &apart.lines);
     }
-    value
+    by_id_alone(&mut value, &apart.silent);
+    // Only now: ids of what was left out have no number.
+    let text = numbered_ids(&value.to_string());
+    serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
+}
+
+/// Entries and lines of entries with these ids, wherever they are shown.
+fn by_id_alone(value: &mut Value, ids: &BTreeSet<String>) {
+    let named = |value: &Value| match value.get("id") {
+        Some(Value::String(id)) if ids.contains(id) && value.get("type").is_some() => {
+            Some(Value::from(format!("@silent {id}")))
+        }
+        _ => None,
+    };
+    match value {
+        Value::String(line) if line.starts_with('{') => {
+            let entry = branchline::json::parse(line.as_bytes());
+            if let Some(name) = entry.as_ref().and_then(named) {
+                *value = name;
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| by_id_alone(value, ids)),
+        Value::Object(_) => match named(value) {
+            Some(name) => *value = name,
+            None => value.as_object_mut().into_iter().flatten().for_each(|(_, value)| by_id_alone(value, ids)),
+        },
+        _ => {}
+    }
 }
 
 fn without_lines(file: &mut Value, ignored: &BTreeSet<String>) {

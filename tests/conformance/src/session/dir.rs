@@ -110,13 +110,15 @@ impl Files {
     }
 }
 
-/// Lines with a user or assistant message whose content is null or missing (S111), or without a message at all.
+/// Lines with a user or assistant message whose content is null (S111) or of another kind that is no text and no list, or
+/// without a message at all.
 fn null_contents(bytes: &[u8]) -> BTreeSet<usize> {
     let is_odd = |line: &&[u8]| {
         let Some(value) = branchline::json::parse(line) else { return false };
         let role = value["message"]["role"].as_str().unwrap_or_default();
-        let no_content = matches!(role, "user" | "assistant") && value["message"]["content"].is_null();
-        value["type"] == "message" && (no_content || !value["message"].is_object())
+        let content = value["message"].get("content").filter(|content| !content.is_string() && !content.is_array());
+        let no_content = matches!(role, "user" | "assistant") && content.is_some();
+        value["type"] == "message" && (no_content || value["message"].is_null())
     };
     input::lines(bytes).iter().enumerate().filter(|(_, line)| is_odd(line)).map(|(at, _)| at).collect()
 }

@@ -24,6 +24,8 @@ pub(super) struct Input {
     pub(super) duplicates: BTreeMap<String, Option<String>>,
     /// Entries whose path runs into a cycle (S70).
     pub(super) cyclic: BTreeSet<String>,
+    /// Each entry's parent.
+    pub(super) parents: BTreeMap<String, Option<String>>,
     /// All ids.
     pub(super) ids: BTreeSet<String>,
     /// The last line has no LF (S54).
@@ -40,7 +42,7 @@ impl Input {
         for (at, line) in lines(bytes).iter().enumerate() {
             let Some(value) = branchline::json::parse(line) else {
                 let text = String::from_utf8_lossy(line);
-                if !text.trim_ascii().is_empty() {
+                if !is_blank(&text) {
                     out.dropped.push(text.into_owned());
                 }
                 continue;
@@ -80,8 +82,14 @@ impl Input {
             *parent = parents.get(id).cloned().flatten();
         }
         out.cyclic = cyclic(&parents);
+        out.parents = parents;
         out
     }
+}
+
+/// Nothing but white space, as JavaScript sees it (S51).
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'))
 }
 
 fn usable_replacement(replacement: Option<&Value>) -> bool {
@@ -128,6 +136,13 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     let text = bytes.strip_prefix(BOM).unwrap_or(bytes);
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     if text.is_empty() { Vec::new() } else { text.split(|byte| *byte == b'\n').collect() }
+}
+
+/// Ids of the entries on some lines.
+pub(super) fn ids_of(bytes: &[u8], which: &BTreeSet<usize>) -> BTreeSet<String> {
+    let lines = lines(bytes);
+    let entries = which.iter().filter_map(|at| branchline::json::parse(lines.get(*at)?));
+    entries.filter_map(|entry| Some(entry.get("id")?.as_str()?.to_owned())).collect()
 }
 
 /// The file with some lines changed or, where `change` gives nothing, left out. A missing last LF stays missing.

@@ -70,6 +70,11 @@ impl Manager {
         Manager { dir: dir.to_path_buf(), clock: Arc::new(Clock::default()), cursor: None }
     }
 
+    /// The same with other ids than every other run draws.
+    pub(super) fn apart(dir: &Path) -> Manager {
+        Manager { clock: Arc::new(Clock::apart()), ..Manager::new(dir) }
+    }
+
     /// Opens a session file.
     pub(super) fn open(&mut self, path: &Path, session_dir: Option<PathBuf>, cwd: Option<PathBuf>) -> Result<()> {
         let options = OpenOptions { cwd, session_dir, ids: self.clock.clone(), ..OpenOptions::default() };

@@ -1,6 +1,7 @@
 //! The corpus for session files: kinds `load`, `ops`, `dir` and `table` (see the README of the corpus).
 
 mod clock;
+mod cycles;
 mod difference;
 mod dir;
 mod extra;
