@@ -31,7 +31,8 @@ const crypto = createRequire(import.meta.url)("node:crypto");
 let drawn = [];
 let forced = [];
 crypto.randomUUID = () => {
-	const made = forced.shift() ?? hex(8) + "-" + hex(4) + "-4" + hex(3) + "-8" + hex(3) + "-" + hex(12);
+	if (forced.length > 0) return forced.shift();
+	const made = hex(8) + "-" + hex(4) + "-4" + hex(3) + "-8" + hex(3) + "-" + hex(12);
 	drawn.push(made);
 	return made;
 };
@@ -43,6 +44,10 @@ const { SessionManager, parseSessionEntries, buildSessionContext, buildContextEn
 const compaction = await import(`${core}/compaction/index.js`);
 const prose = await import(`${core}/messages.js`);
 const { transformMessages } = await import(`${root}/pi-ai/dist/api/transform-messages.js`);
+const { createUsageTotals, addUsageToTotals, combineUsage, getUsageCostBreakdown } = await import(`${core}/usage-totals.js`);
+const { SettingsManager } = await import(`${core}/settings-manager.js`);
+const { isContextOverflow, isRecoverableLength } = await import(`${root}/pi-ai/dist/utils/overflow.js`);
+const { isRetryableAssistantError } = await import(`${root}/pi-ai/dist/utils/retry.js`);
 const { getCurrentSystemMessage } = await import(`${root}/pi-ai/dist/utils/transcript.js`);
 
 // --- chance, the same for the same seed --------------------------------------------------------------------------------
@@ -128,7 +133,7 @@ function message(role, odd) {
 			halves = false;
 			const made = object({
 				role, content: odd && maybe(0.2) ? one([null, ABSENT]) : maybe(0.5) ? text() : blocks(textBlock),
-				sections: one([ABSENT, ABSENT, { tools: text(), rules: null }, { rules: text(), preamble: "", cwd: "/x" }, { tools: null, 2: "two", 1: "one" }, {}]), timestamp,
+				sections: one([ABSENT, ABSENT, { tools: text(), rules: null }, { rules: text(), preamble: "", cwd: "/x" }, { tools: null, skills: "two", addendum: "one" }, {}]), timestamp,
 				toolsAdded: one([ABSENT, ABSENT, [{ name: "read", description: "d", parameters: { type: "object" } }], [{ name: "bash", description: one(["", "naïve \"x\""]), parameters: {} }, { name: "read", description: "new", parameters: {} }], []]),
 				toolsRemoved: one([ABSENT, ABSENT, [{ name: "read" }], [{ name: "ghost" }, { name: "bash" }]]),
 			});
@@ -213,7 +218,7 @@ function respelled(line) {
 
 /** A file: its text, its ids. */
 function file({ odd = false, version = 3, most = 24 } = {}) {
-	const length = below(most) + (odd ? 0 : 1);
+	const length = below(maybe(0.1) ? 4 * most : most) + (odd ? 0 : 1);
 	const ids = Array.from({ length }, (_, n) => (odd && maybe(0.03) ? one(["", " ", "é", "a b", "__proto__", "1", "x".repeat(40), "\"q\""]) + n : `e${n}`));
 	let lines = [];
 	const entries = ids.map((_, n) => entry(n, ids, odd));
@@ -535,6 +540,19 @@ function ops(name, kind) {
 			() => step("exportBranch", [], exportBranch), () => step("fileExists", [], () => { const at = sm.getSessionFile(); return at ? existsSync(at) : false; }),
 			() => { if (maybe(0.5)) { const made = method("createBranchedSession", draw()); if (made.throws === undefined) known = sm.getEntries().map((e) => e.id).filter((id) => !avoid.includes(id)); } },
 			() => { if (sm.getSessionFile() && existsSync(sm.getSessionFile()) && maybe(0.4)) step("reopen", [], () => void (sm = SessionManager.open(sm.getSessionFile(), undefined, sm.getCwd()))); },
+			// Ids that collide, up to and beyond the hundredth draw (S13).
+			() => {
+				if (!maybe(0.2)) return;
+				const uuid = `${hex(8)}-0000-4000-8000-${hex(12)}`;
+				for (const times of [1, one([1, 2, 3, 99, 100, 101])]) {
+					step("forceUuids", [Array.from({ length: times }, () => uuid)], (list) => void forced.push(...list));
+					adds(method("appendSessionInfo", "forced"));
+				}
+			},
+			() => { if (sm.isPersisted() && maybe(0.3)) step("findById", ["/work/demo", one(["fixture-session-01", "ghost", step("getSessionId", [], () => sm.getSessionId()).returns]), dir], (...a) => SessionManager.findById(...a) ?? null); },
+			() => { if (sm.isPersisted() && maybe(0.2)) { const at = join(dir, one(["new.jsonl", "other.jsonl"])); step("setSessionFile", [at], (p) => sm.setSessionFile(p)); known = sm.getEntries().map((e) => e.id); } },
+			() => { if (sm.isPersisted() && maybe(0.15)) { const at = join(dir, "other.jsonl"); step("writeFile", [at, one(["", JSON.stringify({ ...HEADER, id: "other" }) + "\n", JSON.stringify({ ...HEADER, id: "other" }), ])], (p, t) => writeFileSync(p, t)); step("setSessionFile", [at], (p) => sm.setSessionFile(p)); known = sm.getEntries().map((e) => e.id); } },
+			() => step("parseSessionEntries", [input("calm").text.split("\n").slice(0, 3).join(one(["\n", "\n\n", "\nbad\n"]))], (t) => parseSessionEntries(t).map((e) => e.id)),
 			() => { if (maybe(0.15)) { step("newSession", one([[], [{ id: "fresh" }], [{ parentSession: "/p.jsonl" }]]), (options) => sm.newSession(options)); known = []; } },
 		];
 		for (let n = 3 + below(14); n > 0; n--) one(choices)();
@@ -602,11 +620,89 @@ async function dir(name) {
 	rmSync(base, { recursive: true });
 }
 
+/** Pieces of error texts that mean something (S247, S249), and some that do not. */
+const PIECES = [
+	"overloaded", "server_busy", "rate limit", "rate_limit", "ratelimit", "too many requests", "429", "500", "503", "524", "529", "service unavailable", "service is temporarily unavailable", "server error", "internal error",
+	"internal_error", "provider returned error", "provider returned an error", "upstream request failed", "network error", "network_error", "connection refused", "connection lost", "connection closed", "other side closed",
+	"fetch failed", "request to x failed, reason: y", "getaddrinfo", "ECONNRESET", "xECONNRESET", "EPIPE", "ENOTFOUND", "socket hang up", "timed out", "time out", "timeout", "terminated", "websocket closed", "ended without",
+	"retry delay", "please retry your request", "ResourceExhausted", "quota exceeded", "insufficient_quota", "billing", "available balance", "{\"code\":1308}", "\"code\": \"1308\"", "out of budget", "http2 stream failed", "http/2 stream failed",
+	"prompt is too long", "prompt too long", "prompt exceeds max length", "request_too_large", "input is too long for requested model", "exceeds the context window", "exceeds the model's maximum context length of 5 tokens",
+	"exceeds maximum context length of 1,000 tokens", "exceeds model's maximum context length (1,000)", "context window exceeded", "input token count (7) exceeds the maximum", "maximum prompt length is 9", "reduce the length of the messages",
+	"maximum context length is 8 tokens", "exceeds the maximum allowed input length of 4,096 tokens", "the input (7 tokens) is longer than the model's context length (5 tokens)", "exceeds the limit of 5", "exceeds the available context size",
+	"greater than the context length", "context window exceeds limit", "exceeded model token limit", "too large for model with 5 maximum context length", "prompt has 5 tokens, but the configured context size is 4 tokens",
+	"model_context_window_exceeded", "range of input length should be", "context_length_exceeded", "context length exceeded", "too many tokens", "token limit exceeded", "413", "413: x", "Some API error (413): x", "400 (no body)",
+	"413 status code (no body)", "Throttling error:", "Service unavailable:", "no idea", "bad request", "model not found",
+];
+const mixed = (t) => (maybe(0.15) ? t.toUpperCase() : maybe(0.1) ? t.replaceAll(" ", one(["_", "-", "", "  ", "\n"])) : t);
+const errorText = () => Array.from({ length: 1 + below(3) }, () => mixed(one(PIECES))).join(one([" ", ": ", "", ", ", "\n", "x"]));
+const setting = () => one([0, 1, 5, 16384, -1, 1.5, "9", null, 2 ** 53, 1e21, true, ABSENT]);
+function settings() {
+	const numbers = (...keys) => object(Object.fromEntries(keys.map((key) => [key, maybe(0.4) ? one([1, 5, 2000]) : ABSENT])));
+	return object({
+		compaction: maybe(0.6) ? object({ enabled: one([ABSENT, true, false]), reserveTokens: setting(), keepRecentTokens: maybe(0.5) ? ABSENT : setting(), modelOverrides: maybe(0.5) ? object({ "lantern/big": maybe(0.2) ? 5 : object({ reserveTokens: setting(), keepRecentTokens: setting() }) }) : ABSENT }) : ABSENT,
+		retry: maybe(0.5) ? object({ enabled: one([ABSENT, true, false]), ...numbers("maxRetries", "baseDelayMs", "maxAgentDelayMs", "maxDelayMs"), provider: maybe(0.4) ? numbers("maxRetryDelayMs", "maxRetries") : ABSENT }) : ABSENT,
+		branchSummary: maybe(0.3) ? object({ ...numbers("reserveTokens"), skipPrompt: one([ABSENT, true]) }) : ABSENT, queueMode: maybe(0.2) ? one(["all", "one-at-a-time"]) : ABSENT, steeringMode: maybe(0.2) ? one(["all", "one-at-a-time"]) : ABSENT, followUpMode: maybe(0.2) ? "all" : ABSENT,
+	});
+}
+function table(name) {
+	halves = false;
+	const rows = {
+		errors: () => {
+			const text = errorText();
+			const failed = (provider) => ({ role: "assistant", stopReason: "error", errorMessage: text, provider, usage: usage() });
+			return { text, overflow: isContextOverflow(failed("lantern")), overflowForCerebras: isContextOverflow(failed("cerebras")), retryable: isRetryableAssistantError(failed("lantern")) };
+		},
+		overflow: () => {
+			const contextWindow = one([0, 100, 120, 121, 122, 150]);
+			const response = { ...message("assistant", false), stopReason: one(["stop", "length", "error", "toolUse"]), ...some(0.5, "errorMessage", errorText), usage: { ...usage(), output: one([0, 3]), cacheRead: one([0, 1, 30]) } };
+			return { message: response, contextWindow, overflow: isContextOverflow(response, contextWindow) };
+		},
+		lengths: () => {
+			const response = { ...message("assistant", false), stopReason: one(["length", "stop"]), usage: { ...usage(), output: one([0, 30, 31]) } };
+			const maxTokens = one([0, 30, 31, 32]);
+			return { message: response, maxTokens, recoverable: isRecoverableLength(response, maxTokens) };
+		},
+		sums: () => {
+			const [a, b] = [usage(), usage()].map((u) => (maybe(0.3) ? { ...u, cost: { ...u.cost, totalFromProvider: maybe(0.7) } } : u));
+			return { a, b, sum: combineUsage(a, b) };
+		},
+		totals: () => {
+			const ids = Array.from({ length: below(12) }, (_, n) => `e${n}`);
+			const entries = ids.map((_, n) => entry(n, ids, false));
+			const breakdown = getUsageCostBreakdown(entries);
+			// What costs the same may stand in either order.
+			if (new Set(breakdown.map((group) => group.cost)).size < breakdown.length) return { a: usage(), b: usage(), sum: ABSENT };
+			const totals = createUsageTotals();
+			for (const e of entries) {
+				const spent = e.type === "message" ? ["assistant", "toolResult"].includes(e.message.role) && e.message.usage : ["usage", "compaction", "branch_summary"].includes(e.type) && e.usage;
+				if (spent) addUsageToTotals(totals, spent);
+			}
+			return { entries, totals, breakdown };
+		},
+		settings: () => {
+			const given = settings();
+			const model = one([null, { provider: "lantern", id: "big" }, { provider: "lantern", id: "Big" }]);
+			const manager = SettingsManager.inMemory(structuredClone(given));
+			const row = { settings: given, model };
+			try {
+				row.compaction = manager.getCompactionSettings(model ?? undefined);
+			} catch {
+				return { ...row, invalid: true };
+			}
+			return { ...row, steeringMode: manager.getSteeringMode(), followUpMode: manager.getFollowUpMode(), retry: manager.getRetrySettings(), branchSummary: manager.getBranchSummarySettings(), providerMaxRetryDelayMs: manager.getProviderRetrySettings().maxRetryDelayMs };
+		},
+	};
+	const kind = one(Object.keys(rows));
+	const results = Array.from({ length: 12 }, rows[kind]).filter((row) => row.sum !== ABSENT);
+	const expected = { name, title: `generated: ${kind}`, rules: [], kind: "table", results: results.length > 0 ? results : [{ a: usage(), b: usage(), sum: combineUsage(usage(), usage()) }].slice(1) };
+	writeFileSync(join(folder, `${name}.expected.json`), JSON.stringify(expected));
+}
+
 mkdirSync(folder, { recursive: true });
 const kinds = {
 	"load-calm": (name) => load(name, "calm"), "load-odd": (name) => load(name, "odd"), "load-old": (name) => load(name, "old"), "load-peculiar": (name) => load(name, "peculiar"),
 	"ops-calm": (name) => ops(name, "calm"), "ops-odd": (name) => ops(name, "odd"), "ops-old": (name) => ops(name, "old"), "ops-none": (name) => ops(name, "none"), "ops-peculiar": (name) => ops(name, "peculiar"),
-	dir: (name) => dir(name),
+	dir: (name) => dir(name), table: (name) => table(name),
 };
 for (let seed = Number(firstSeed); seed < Number(firstSeed) + Number(count); seed++) {
 	const names = only ? only.split(",") : Object.keys(kinds);

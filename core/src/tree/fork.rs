@@ -12,13 +12,13 @@ use crate::json;
 
 use super::append::{fresh_id_unless, not_found};
 use super::fact::read_time;
-use super::header::{FirstLine, Header, first_line};
+use super::header::Header;
 use super::index::{Index, Place, ROOT};
 use super::kind::{EntryKind, MessagePlace};
 use super::location;
 use super::log::{Log, create_file, sync_new};
 use super::new_entry::LineWriter;
-use super::open::session_directory;
+use super::open::{session_directory, without_mark};
 use super::options::{CreateOptions, OpenOptions};
 use super::storage::{Storage, StorageFile, append_all};
 use super::time::{UNREADABLE, format_iso};
@@ -391,19 +391,21 @@ fn copy_file(state: &State, out: &mut Output) -> Result<Vec<u64>> {
     Ok(offsets)
 }
 
-/// Lines between entries: headers, blank and bad lines and JSON that stands for nothing (S55) go, other programs' JSON
-/// stays.
+/// Lines between entries: headers, blank and bad lines and what stands before the header go, other programs' JSON stays.
 fn copy_gap(state: &State, start: u64, end: u64, out: &mut Output) -> Result<()> {
     if start >= end {
         return Ok(());
     }
     let bytes = state.log.read(start, (end - start) as usize)?;
+    let mut header_seen = start > 0;
     for line in bytes.split(|byte| *byte == b'\n') {
-        let is_header = line.trim_ascii_start().first() == Some(&b'{')
-            && json::get(line, "type").is_some_and(|raw| super::fact::string_is(raw, "session"));
-        if !is_header && !matches!(first_line(line), FirstLine::Nothing) {
+        let plain = if header_seen { line } else { without_mark(line) };
+        let is_header = plain.trim_ascii_start().first() == Some(&b'{')
+            && json::get(plain, "type").is_some_and(|raw| super::fact::string_is(raw, "session"));
+        if header_seen && !is_header && json::validate(line).is_ok() {
             out.push_line(line)?;
         }
+        header_seen |= is_header;
     }
     Ok(())
 }

@@ -152,6 +152,8 @@ impl Manager {
                     (tree.cwd().to_path_buf(), tree.session_dir().map(Path::to_path_buf))
                 });
                 let path = args.str(0).map(str::to_owned).or_else(|| self.path()).unwrap_or_default();
+                // A file that is opened anew has its successors beside it.
+                let session_dir = session_dir.filter(|_| op == "setSessionFile");
                 self.open(Path::new(&path), session_dir, Some(cwd))?;
                 None
             }
