@@ -583,7 +583,7 @@ async function dir(name) {
 	mkdirSync(at, { recursive: true });
 	const files = [];
 	for (let n = 1 + below(8); n > 0; n--) {
-		const stem = one(["a", "B", "b", "a-1", "a_1", "a.b", "Zed", "Ω", "2025-01-15T09-00-00-000Z_x", "2025-01-15T09-00-00-000Z_X", "10", "9", "ab", "A b"]) + (maybe(0.5) ? below(3) : "");
+		const stem = one(["a", "B", "b", "a-1", "a_1", "a.b", "Zed", "é", "Ω", "2025-01-15T09-00-00-000Z_x", "2025-01-15T09-00-00-000Z_X", "10", "9", "ab", "A b"]) + (maybe(0.5) ? below(3) : "");
 		const fileName = stem + one([".jsonl", ".jsonl", ".jsonl", ".jsonl", ".jsonl", ".txt", ".JSONL"]);
 		if (files.some((f) => f.name.toLowerCase() === fileName.toLowerCase())) continue;
 		const odd = maybe(0.6);

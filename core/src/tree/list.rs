@@ -21,7 +21,7 @@ use super::fact::{read_time, string_is};
 use super::header::{FirstLine, first_line};
 use super::lines::for_each_line;
 use super::location;
-use super::name_order::name_order;
+use super::name_order::NameOrder;
 use super::open::without_mark;
 use super::options::CreateOptions;
 use super::storage::{FileMode, Storage};
@@ -127,7 +127,8 @@ pub fn list_all(options: &ListOptions) -> Result<Vec<SessionInfo>> {
 
 /// The order of sessions that changed at the same time: by name, the last one first.
 fn by_name(mut files: Vec<(PathBuf, SystemTime)>) -> Vec<(PathBuf, SystemTime)> {
-    files.sort_by(|(a, _), (b, _)| name_order(b, a));
+    let order = NameOrder::new();
+    files.sort_by(|(a, _), (b, _)| order.compare(b, a));
     files
 }
 

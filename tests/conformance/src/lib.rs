@@ -3,6 +3,7 @@
 //! Each corpus has a module here that recognises its folders by their content and runs their cases.
 
 pub mod compare;
+pub mod deep;
 pub mod providers;
 pub mod report;
 pub mod resource_units;

@@ -137,14 +137,16 @@ pub(super) fn each_tree(expected: &mut Value, change: &mut dyn FnMut(&mut Value)
     }
 }
 
-/// A list of nodes in which each id stays once: below the parent that its last entry names (S67).
+/// A list of nodes in which each id stays once: below the parent that its last entry names (S67), in its last place.
 fn once_each(nodes: &Value, parent: Option<&str>, facts: &Input, seen: &mut BTreeSet<String>) -> Value {
     let mut out = Vec::new();
-    for node in nodes.as_array().into_iter().flatten() {
+    let nodes = nodes.as_array().map_or(&[][..], Vec::as_slice);
+    for (at, node) in nodes.iter().enumerate() {
         let id = node["id"].as_str().unwrap_or_default();
         if let Some(wanted) = facts.duplicates.get(id) {
             let known = wanted.as_deref().filter(|wanted| facts.ids.contains(*wanted) && *wanted != id);
-            if known != parent || !seen.insert(id.to_owned()) {
+            let again = nodes[at + 1..].iter().any(|later| later["id"] == id);
+            if known != parent || again || !seen.insert(id.to_owned()) {
                 continue;
             }
         }

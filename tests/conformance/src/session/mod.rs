@@ -64,7 +64,7 @@ pub fn find(folder: &Path) -> Result<Vec<Case>, String> {
             continue;
         };
         let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let expected = branchline::json::parse(&text).ok_or_else(|| format!("{}: not JSON", path.display()))?;
+        let expected = crate::deep::parse(&text).ok_or_else(|| format!("{}: not JSON", path.display()))?;
         if matches!(expected.get("kind").and_then(Value::as_str), Some("load" | "ops" | "dir" | "table")) {
             cases.push(Case { name: name.to_owned(), expected, folder: folder.to_path_buf() });
         }
