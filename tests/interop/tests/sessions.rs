@@ -11,7 +11,7 @@ use branchline_interop::script;
 fn generated_files_steps_and_folders() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let variable = |name: &str, usual: &str| std::env::var(name).unwrap_or_else(|_| usual.to_owned());
-    let (seed, count) = (variable("BRANCHLINE_SEED", "1"), variable("BRANCHLINE_GENERATED", "800"));
+    let (seed, count) = (variable("BRANCHLINE_SEED", "1"), variable("BRANCHLINE_GENERATED", "500"));
     let cases = folder.path().join("cases");
     let arguments = [seed.as_ref(), count.as_ref(), cases.as_os_str()];
     let Some(status) = script("sessions.mjs", &arguments) else { return };
