@@ -275,11 +275,11 @@ typedef struct {
   const char *agent_dir;
   /// "provider/model" for sessions that choose none; NULL is none.
   const char *default_model;
-  /// Models, keys, network and recording, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
+  /// Models, keys, network, recording and settings, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
   /// "builtinModels"?,"models"?:{...},"keys"?:{PROVIDER:KEY or {"key","bearer"?}},"environment"?,"commands"?,
   /// "network"?:{"proxy"?:"environment", "direct" or an address,"caFile"?,"connectTimeoutMs"?,"idleTimeoutMs"?,
-  /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH}`; also the fields above as "workerThreads", "agentDir" and
-  /// "defaultModel". See docs/models.md.
+  /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH,"settings"?:{...}}`; also the fields above as "workerThreads",
+  /// "agentDir" and "defaultModel". See docs/models.md and docs/settings.md.
   const char *config_json;
 } branchline_engine_options;
 
@@ -319,7 +319,8 @@ typedef struct {
   const char *model;
   /// "off", "minimal", "low", "medium", "high", "xhigh" or "max"; NULL is the file's own choice, else "medium".
   const char *thinking_level;
-  /// Names of the active tools; NULL is the file's own choice, else all. Not NULL with a count of 0 is none.
+  /// Names of the active tools; NULL is the file's own choice, else read, bash, edit, write and the host's own. Not NULL with
+  /// a count of 0 is none.
   const char *const *tools;
   /// How many names there are.
   size_t tool_count;

@@ -264,6 +264,8 @@ export interface EngineOptions {
   proxy?: NetworkOptions['proxy']
   /** A file to which the traffic with services is written, keys removed, until the engine is shut down. */
   record?: string
+  /** How sessions behave where options say nothing, in the shape of `settings.json`; see docs/settings.md. */
+  settings?: { [key: string]: unknown }
 }
 
 /** How services are reached, by all sessions of an engine. */
@@ -398,7 +400,10 @@ export interface SessionOptions {
   model?: string
   /** Clamped to what the model can. */
   thinkingLevel?: ThinkingLevel
-  /** The active tools: names of known ones, and tools of your own. The file's own choice, else all. */
+  /**
+   * The active tools: names of known ones, and tools of your own. The file's own choice, else `read`, `bash`, `edit`, `write` and
+   * what was added to the engine.
+   */
   tools?: (string | ToolOptions<any>)[]
   /**
    * What tool calls may do: a preset, a function that is asked, or rules. `ask` by default: reading below the working

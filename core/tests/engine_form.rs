@@ -209,3 +209,17 @@ fn options_of_a_replay() {
     assert!(!read(json!({"compareToolResults": false})).unwrap().compare_tool_results);
     assert!(read(json!({"compare": true})).is_err());
 }
+
+/// Settings are those of every session of the engine, and one that is wrong is not heard.
+#[test]
+fn settings_of_a_form_hold_for_sessions() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings =
+        json!({"defaultTools": ["-bash", "+grep"], "defaultThinkingLevel": "off", "steeringMode": 5, "unknown": {}});
+    let engine = start(json!({"agentDir": dir.path(), "settings": settings})).unwrap();
+    let options = SessionOptions::new(dir.path()).in_memory(true).model("scripted/demo");
+    let state = block_on(engine.create_session(options)).unwrap().state();
+    assert_eq!(state.tools, ["read", "edit", "write", "grep"]);
+    assert_eq!(state.thinking_level, "off");
+    assert!(refused(json!({"settings": []})).contains("settings"));
+}

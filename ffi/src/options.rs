@@ -31,11 +31,11 @@ pub struct branchline_engine_options {
     pub agent_dir: *const c_char,
     /// "provider/model" for sessions that choose none; NULL is none.
     pub default_model: *const c_char,
-    /// Models, keys, network and recording, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
+    /// Models, keys, network, recording and settings, as JSON, or NULL: `{"agentFiles"?:true or DIRECTORY,"modelsFile"?,"authFile"?,
     /// "builtinModels"?,"models"?:{...},"keys"?:{PROVIDER:KEY or {"key","bearer"?}},"environment"?,"commands"?,
     /// "network"?:{"proxy"?:"environment", "direct" or an address,"caFile"?,"connectTimeoutMs"?,"idleTimeoutMs"?,
-    /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH}`; also the fields above as "workerThreads", "agentDir" and
-    /// "defaultModel". See docs/models.md.
+    /// "maxRequestsPerOrigin"?,"headers"?},"record"?:PATH,"settings"?:{...}}`; also the fields above as "workerThreads",
+    /// "agentDir" and "defaultModel". See docs/models.md and docs/settings.md.
     pub config_json: *const c_char,
 }
 
@@ -69,7 +69,8 @@ pub struct branchline_session_options {
     pub model: *const c_char,
     /// "off", "minimal", "low", "medium", "high", "xhigh" or "max"; NULL is the file's own choice, else "medium".
     pub thinking_level: *const c_char,
-    /// Names of the active tools; NULL is the file's own choice, else all. Not NULL with a count of 0 is none.
+    /// Names of the active tools; NULL is the file's own choice, else read, bash, edit, write and the host's own. Not NULL with
+    /// a count of 0 is none.
     pub tools: *const *const c_char,
     /// How many names there are.
     pub tool_count: usize,

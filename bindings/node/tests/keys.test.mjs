@@ -404,3 +404,12 @@ test('an abort ends the wait for a payload hook', async (t) => {
   assert.equal((await run.result()).aborted, true)
   assert.equal(requests.length, 0)
 })
+
+test('settings of an engine hold for its sessions', async (t) => {
+  const engine = new Engine({ settings: { defaultTools: ['read', 'ls'], defaultThinkingLevel: 'off' } })
+  t.after(() => engine.shutdown())
+  const session = await engine.createSession({ inMemory: true, model: 'scripted/demo' })
+  assert.deepEqual(session.state.tools, ['read', 'ls'])
+  assert.equal(session.state.thinkingLevel, 'off')
+  assert.throws(() => new Engine({ settings: [] }), { code: 'invalid_argument' })
+})

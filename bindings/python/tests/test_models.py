@@ -483,3 +483,13 @@ def test_bodies_are_seen_and_replaced(make, work, service, kind):
     for call in (lambda: engine.set_payload_hook("x"), lambda: make(payload_hook="x")):
         with pytest.raises(errors.InvalidArgumentError):
             call()
+
+
+def test_settings(work, tmp_path):
+    with bl.Engine(
+        agent_dir=tmp_path / "agent", settings={"defaultTools": ["read", "ls"], "defaultThinkingLevel": "off"}
+    ) as engine:
+        session = engine.create_session(work, model="scripted/demo")
+        assert session.state.tools == ["read", "ls"] and session.state.thinking_level == "off"
+    with pytest.raises(errors.InvalidArgumentError):
+        bl.Engine(settings=["retry"])

@@ -16,7 +16,7 @@ use crate::tree;
 /// Options of an engine as JSON: `{workerThreads?, agentDir?, defaultModel?, agentFiles?: true or a directory, modelsFile?,
 /// authFile?, builtinModels?, models?: in the shape of models.json, keys?: {provider: key or {key, bearer?}}, environment?,
 /// commands?, network?: {proxy?: "environment", "direct" or an address, caFile?, connectTimeoutMs?, idleTimeoutMs?: null for
-/// none, maxRequestsPerOrigin?, headers?}, record?}`. An unknown key is an error, not a silence, and no error tells a value.
+/// none, maxRequestsPerOrigin?, headers?}, record?, settings?: in the shape of settings.json}`. An unknown key is an error, not a silence, and no error tells a value.
 #[derive(Clone, Default)]
 pub struct EngineForm {
     given: Given,
@@ -39,6 +39,7 @@ struct Given {
     commands: Option<bool>,
     network: Option<Network>,
     record: Option<PathBuf>,
+    settings: Option<Value>,
 }
 
 #[derive(Deserialize, Clone)]
@@ -125,6 +126,14 @@ impl EngineForm {
             network.apply(&mut options.network)?;
         }
         options.record = path(given.record).or(options.record);
+        match given.settings {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(settings)) => options.settings.merge(settings),
+            Some(_) => {
+                let text = "bad engine options: settings is an object in the shape of settings.json";
+                return Err(invalid(text.to_owned()));
+            }
+        }
         Ok(options)
     }
 }

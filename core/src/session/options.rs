@@ -39,7 +39,8 @@ pub struct SessionOptions {
     pub model: Option<String>,
     /// `off`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`, clamped to the model (S293).
     pub thinking_level: Option<String>,
-    /// Names of the active tools; `None` is the file's own choice (S304), else all.
+    /// Names of the active tools; `None` is the file's own choice (S304), else the setting `defaultTools` (`read`, `bash`, `edit`
+    /// and `write`) and the host's own.
     pub tools: Option<Vec<String>>,
     /// Tools of this session alone, besides those of its engine.
     pub custom_tools: Vec<Arc<dyn Tool>>,

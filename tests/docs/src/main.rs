@@ -25,6 +25,7 @@ mod snippets {
     use branchline::providers::host::HostProvider;
     use branchline::providers::{Model, Payload, PayloadFuture};
     use branchline::replay::ReplayOptions;
+    use branchline::resources::settings::Settings;
     use branchline::tools::*;
     use branchline::*;
     use serde_json::json;

@@ -112,6 +112,7 @@ class EngineCore(CatalogueOperations):
         network: Optional[NetworkOptions] = None,
         proxy: Optional[str] = None,
         record: Optional[PathLike] = None,
+        settings: Optional[Mapping[str, Any]] = None,
     ) -> None:
         """Starts an engine.
 
@@ -129,7 +130,7 @@ class EngineCore(CatalogueOperations):
         environment. ``commands``: True runs values of the files that are shell commands.
 
         ``network``: how services are reached; ``proxy`` is its ``proxy``. ``record``: a new file that gets the traffic
-        with services, without keys.
+        with services, without keys. ``settings``: in the shape of ``settings.json``.
         """
         self._bindings: List[_serve.Binding] = []
         self._served: Dict[str, _serve.Binding] = {}
@@ -143,6 +144,7 @@ class EngineCore(CatalogueOperations):
             agent_files=agent_files,
             network_options=network,
             proxy=proxy,
+            settings=settings,
             worker_threads=worker_threads,
             agent_dir=agent_dir,
             default_model=default_model,

@@ -56,6 +56,7 @@ def engine_json(
     agent_files: Union[bool, PathLike, None],
     network_options: Optional[NetworkOptions],
     proxy: Optional[str],
+    settings: Optional[Mapping[str, Any]],
     **plain: Any,
 ) -> str:
     """All of it as JSON, in the form that is the same in all languages. Texts of a models.json are left out."""
@@ -68,6 +69,10 @@ def engine_json(
         if not isinstance(keys, Mapping):
             raise InvalidArgumentError("keys is a dictionary of providers and their keys")
         form["keys"] = {provider: key_value(key) for provider, key in keys.items()}
+    if settings is not None:
+        if not isinstance(settings, Mapping):
+            raise InvalidArgumentError("settings is a dictionary in the shape of settings.json")
+        form["settings"] = dict(settings)
     if agent_files is not None and agent_files is not False:
         form["agentFiles"] = path(agent_files)
     reached = network(network_options, proxy)
