@@ -28,8 +28,8 @@ class SessionOptions(TypedDict, total=False):
     thinking_level: str
     """``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``, as far as the model has it."""
     tools: Sequence[Union[str, Tool, Callable[..., Any]]]
-    """The active tools: names of built-in ones, and tools of your own (see ``tool``). The file's own choice, else ``read``,
-    ``bash``, ``edit``, ``write`` and what was added to the engine."""
+    """The active tools: names of built-in ones, and tools of your own (see ``tool``). The file's own choice, else
+    ``read``, ``bash``, ``edit``, ``write`` and what was added to the engine."""
     permissions: Union[str, Permissions, Handler]
     """What tool calls may do: a preset (``read-only``, ``ask``, ``workspace``, ``allow``), a function that is asked, or
     a ``Permissions`` with rules. ``ask``, the default: reading below the working directory is allowed, everything else
