@@ -111,6 +111,11 @@ impl Projection {
         self.messages.clone()
     }
 
+    /// Whether the last message is a response, so that nothing is left to answer (S237).
+    pub(crate) fn ends_with_response(&self) -> bool {
+        self.messages.last().is_some_and(|message| message.role() == Role::Assistant)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.messages.len()
     }

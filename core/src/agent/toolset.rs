@@ -69,7 +69,7 @@ impl Toolset {
                 active.push(tool.clone());
             }
         }
-        self.activate(active);
+        self.activate_instead(active);
         Ok(())
     }
 
@@ -83,6 +83,15 @@ impl Toolset {
             !mentioned.contains(name) && !builtin.contains(name)
         });
         active.extend(new.cloned());
+        self.activate_instead(active);
+    }
+
+    /// Those that were active keep their places, the others follow (S303).
+    fn activate_instead(&mut self, mut active: Vec<Arc<dyn Tool>>) {
+        active.sort_by_key(|tool| {
+            let name = &tool.definition().name;
+            self.active.iter().position(|known| known.definition().name == *name).unwrap_or(usize::MAX)
+        });
         self.activate(active);
     }
 

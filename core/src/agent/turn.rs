@@ -105,7 +105,8 @@ impl Actor {
         };
         if !self.aborted() {
             next.extend(self.pending.drain_steering());
-            if queued && next.is_empty() {
+            // A prompt that a recovery left without an answer is answered first (S237).
+            if queued && next.is_empty() && self.projection.ends_with_response() {
                 next = self.pending.drain_follow_up();
             }
         }
@@ -124,22 +125,20 @@ impl Actor {
             if matches!(response.stop_reason(), Some(StopReason::Error | StopReason::Aborted)) {
                 break;
             }
-            // After an abort nothing queued is taken; open calls still get the aborted response that closes the run.
-            next = if self.aborted() { Vec::new() } else { self.pending.drain_steering() };
+            // Also after an abort while tools ran: the turn that closes the run delivers it (S228, S232).
+            next = self.pending.drain_steering();
             cut_off = if response.stop_reason() == Some(StopReason::Length) { cut_off + 1 } else { 0 };
             if (!batch.more || cut_off >= MOST_CUT_OFF) && next.is_empty() {
-                if !self.aborted() {
-                    next = self.pending.drain_follow_up();
-                }
+                next = self.pending.drain_follow_up();
                 if next.is_empty() {
                     break;
                 }
             }
             if !self.aborted() {
                 self.make_room_for_turn().await?;
-                if next.is_empty() && !self.aborted() {
-                    next = self.pending.drain_steering();
-                }
+            }
+            if next.is_empty() {
+                next = self.pending.drain_steering();
             }
         }
         self.tell_budget().await;

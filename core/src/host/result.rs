@@ -85,7 +85,7 @@ fn in_full(mut object: JsonObject) -> Result<ToolResult, String> {
     if usage.as_ref().is_some_and(|usage| !usage.is_object()) {
         return Err("usage is an object".to_owned());
     }
-    Ok(ToolResult { content, details, structured_content, usage, is_error, terminate })
+    Ok(ToolResult { content, details, structured_content, usage, is_error, terminate, thrown: false })
 }
 
 fn kind(block: &Value) -> Option<&str> {

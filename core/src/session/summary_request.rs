@@ -66,7 +66,7 @@ pub(crate) fn tagged(conversation: &str, instructions: &str) -> String {
 
 /// The request for the history of a compaction (S276).
 pub(crate) fn history(conversation: &str, previous: Option<&str>, focus: Option<&str>) -> String {
-    match previous {
+    match previous.filter(|previous| !previous.is_empty()) {
         None => tagged(conversation, &with_focus(&format!("{BRANCH}{HISTORY}"), focus)),
         Some(previous) => {
             let instructions = with_focus(&format!("{UPDATE}{BRANCH}{HISTORY}"), focus);

@@ -202,8 +202,10 @@ pub struct ToolResult {
     pub structured_content: Option<Value>,
     /// Tokens the tool itself spent (S30).
     pub usage: Option<Value>,
-    /// The call failed, though the tool has a proper result.
+    /// The call failed.
     pub is_error: bool,
+    /// It failed without a result of the tool's own: this one was made of an error ([`ToolResult::error`]).
+    pub thrown: bool,
     /// When every result of a batch says so, the batch asks for no further turn (S222).
     pub terminate: bool,
 }
@@ -220,11 +222,13 @@ impl ToolResult {
             content: vec![text_block(message)],
             details: Some(json!({})),
             is_error: true,
+            thrown: true,
             ..ToolResult::default()
         }
     }
 
-    /// The result as events carry it: `{content, details?, structuredContent?, usage?, terminate?}` (R116).
+    /// The result as events carry it: `{content, details?, structuredContent?, usage?, isError?, terminate?}` (R116). `isError`
+    /// is there when the tool itself gave its result as that of a failure.
     pub fn to_value(&self) -> Value {
         let mut object = JsonObject::new();
         object.insert("content".to_owned(), Value::Array(self.content.clone()));
@@ -236,6 +240,7 @@ impl ToolResult {
         put("details", self.details.clone());
         put("structuredContent", self.structured_content.clone());
         put("usage", self.usage.clone());
+        put("isError", (self.is_error && !self.thrown).then_some(Value::Bool(true)));
         put("terminate", self.terminate.then_some(Value::Bool(true)));
         Value::Object(object)
     }

@@ -24,7 +24,9 @@ const CAPACITY: usize = 1 << 20;
 pub(super) struct Host {
     scenario: Value,
     detail: u64,
-    dir: tempfile::TempDir,
+    dir: PathBuf,
+    /// Gone with the host.
+    temporary: Option<tempfile::TempDir>,
     engine: Engine,
     control: ScriptControl,
     /// The gate of a call's id opens when the call waits.
@@ -32,6 +34,8 @@ pub(super) struct Host {
     session: Session,
     watch: Events,
     events: Vec<Value>,
+    /// The same in full.
+    told: Vec<Value>,
     /// Ids and files in order of first appearance.
     sessions: Vec<(String, Option<PathBuf>)>,
     replaced: Vec<Replaced>,
@@ -58,9 +62,16 @@ fn read(path: Option<&Path>) -> Option<Vec<u8>> {
 impl Host {
     pub(super) fn new(scenario: &Value, detail: u64) -> Result<Host, String> {
         let dir = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let mut host = Host::in_dir(scenario, detail, dir.path())?;
+        host.temporary = Some(dir);
+        Ok(host)
+    }
+
+    /// The same in a directory that is there already and stays.
+    pub(super) fn in_dir(scenario: &Value, detail: u64, dir: &Path) -> Result<Host, String> {
         let text = |error: Error| error.to_string();
         // As pi: nothing is asked, and nothing told of it.
-        let ours = EngineOptions::default().agent_dir(dir.path()).worker_threads(2);
+        let ours = EngineOptions::default().agent_dir(dir).worker_threads(2);
         let engine = Engine::new(ours.permissions(Permissions::allow())).map_err(text)?;
         let script = Script::from_value(scenario["script"].clone()).map_err(text)?.with_chunk(0);
         let control = script.control();
@@ -69,11 +80,11 @@ impl Host {
         provider.add(scenario["models"].as_array().into_iter().flatten().map(model), &script);
         engine.add_provider(Arc::new(provider));
         let standing = Gates::default();
-        let options = options(scenario, dir.path(), &control, &standing, true);
+        let options = options(scenario, dir, &control, &standing, true);
         let session = match scenario["options"]["seed"].as_array() {
             None => block_on(engine.create_session(options)),
             Some(seed) => {
-                let path = seeded(dir.path(), seed).map_err(text)?;
+                let path = seeded(dir, seed).map_err(text)?;
                 block_on(engine.open_session(path, options))
             }
         };
@@ -83,13 +94,15 @@ impl Host {
         Ok(Host {
             scenario: scenario.clone(),
             detail,
-            dir,
+            dir: dir.to_owned(),
+            temporary: None,
             engine,
             control,
             standing,
             session,
             watch,
             events: Vec::new(),
+            told: Vec::new(),
             sessions,
             replaced: Vec::new(),
             runs: Vec::new(),
@@ -125,7 +138,18 @@ impl Host {
         while let Some(event) = self.watch.try_next() {
             let event: Value = serde_json::from_str(&event.to_json()).unwrap_or_default();
             self.events.push(short::event(&event, self.detail));
+            self.told.push(event);
         }
+    }
+
+    /// All events so far, in full.
+    pub(super) fn told(&self) -> &[Value] {
+        &self.told
+    }
+
+    /// The files of all sessions so far, also of those that have none yet.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.sessions.iter().filter_map(|(_, path)| path.clone()).collect()
     }
 
     pub(super) fn events(&self) -> &[Value] {
@@ -203,7 +227,7 @@ impl Host {
     }
 
     fn options(&self, first: bool) -> SessionOptions {
-        options(&self.scenario, self.dir.path(), &self.control, &self.standing, first)
+        options(&self.scenario, &self.dir, &self.control, &self.standing, first)
     }
 
     /// `session` and `replaced` of the results.
@@ -298,7 +322,7 @@ fn options(scenario: &Value, dir: &Path, control: &ScriptControl, standing: &Gat
             options = options.thinking_level(level);
         }
     }
-    let mut names = Vec::new();
+    let mut names: Vec<&str> = scenario["builtins"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for tool in scenario["tools"].as_array().into_iter().flatten() {
         names.push(tool["name"].as_str().unwrap_or_default());
         let tool = ScriptedTool::new(tool, control.gates().clone(), standing.clone());

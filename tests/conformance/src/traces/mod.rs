@@ -3,10 +3,13 @@
 
 mod check;
 mod host;
+mod play;
 mod record;
 mod short;
 mod steps;
 mod tool;
+
+pub use play::play;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;

@@ -74,7 +74,7 @@ fn request(request: &RecordedRequest, host: &Host, detail: u64) -> Value {
 }
 
 /// The parts of a request for a summary.
-fn summary(text: &str, host: &Host, out: &mut Value) {
+pub(super) fn summary(text: &str, host: &Host, out: &mut Value) {
     let between = |start: &str, end: &str| {
         let (_, rest) = text.split_once(start)?;
         rest.split_once(end).map(|(inner, _)| inner.to_owned())

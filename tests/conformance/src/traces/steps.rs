@@ -40,7 +40,7 @@ pub(super) fn run(host: &mut Host, step: &Value) -> Result<(), Mismatch> {
     }
 }
 
-fn perform(host: &mut Host, step: &Value) -> Result<Value, Error> {
+pub(super) fn perform(host: &mut Host, step: &Value) -> Result<Value, Error> {
     let word = |key: &str| step[key].as_str().unwrap_or_default();
     let session = host.session().clone();
     let done = |result: Result<(), Error>| result.map(|()| Value::Null);
@@ -215,9 +215,13 @@ fn compaction(session: &Session, result: &CompactionResult) -> Value {
         "details": result.details})
 }
 
+pub(super) fn custom_message(step: &Value) -> CustomMessage {
+    CustomMessage::new(step["customType"].as_str().unwrap_or_default(), step["content"].clone())
+        .display(step["display"] != false)
+}
+
 fn custom(session: &Session, step: &Value) -> Result<Value, Error> {
-    let message = CustomMessage::new(step["customType"].as_str().unwrap_or_default(), step["content"].clone())
-        .display(step["display"] != false);
+    let message = custom_message(step);
     let delivery = match (step["deliverAs"].as_str(), step["triggerTurn"].as_bool()) {
         (Some("nextTurn"), _) => Delivery::NextTurn,
         (_, Some(true)) if session.state().phase == Phase::Idle => {
