@@ -194,6 +194,8 @@ export interface ToolResult {
   details?: unknown
   structuredContent?: unknown
   usage?: Usage
+  /** The tool gave its result as that of a failure. Absent for errors that were thrown. */
+  isError?: true
   terminate?: true
 }
 

@@ -123,8 +123,10 @@ fn tools_that_stay_keep_their_places() {
     let dir = tempfile::tempdir().unwrap();
     let engine = engine(dir.path());
     let script = json!([text("a"), text("b")]);
-    let (session, control) = scripted_with(&engine, dir.path(), script, |options| options.tools(["read", "bash", "ls"]));
-    let set = |names: &[&str]| block_on(session.set_tools(names.iter().map(|name| (*name).to_owned()).collect())).unwrap();
+    let (session, control) =
+        scripted_with(&engine, dir.path(), script, |options| options.tools(["read", "bash", "ls"]));
+    let set =
+        |names: &[&str]| block_on(session.set_tools(names.iter().map(|name| (*name).to_owned()).collect())).unwrap();
     set(&["write", "ls", "read"]);
     assert_eq!(session.state().tools, ["read", "ls", "write"]);
     run(&session, "go");
@@ -157,4 +159,51 @@ fn a_result_that_says_it_failed_says_so_in_its_event() {
     assert_eq!(result("broken"), json!({"content": content, "details": {}}));
     assert_eq!(result("absent").get("isError"), None);
     assert!(ends.iter().all(|event| event["isError"] == true));
+}
+
+/// S276: a summary without a word is none, so the next one is no update of it.
+#[test]
+fn an_empty_summary_is_no_previous_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let script = json!([text("a"), text("b"), {"content": []}, text("c"), text("d"), text("sum"), text("e"), text("f"), text("more")]);
+    let keep = json!({"compaction": {"keepRecentTokens": 3}});
+    let settings = Settings::from_values(keep.as_object().unwrap().clone());
+    let (session, control) = scripted_with(&engine, dir.path(), script, |options| options.settings(settings));
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        run(&session, "one");
+        run(&session, "the second of both");
+        block_on(session.compact(None)).unwrap();
+        asked
+            .push(control.requests().pop().unwrap().messages.last().unwrap().text("").contains("<previous-summary>\n"));
+    }
+    assert_eq!(asked, [false, false, true]);
+}
+
+/// S206, S229: what steers is taken when a run begins, also when an abort ends it there.
+#[test]
+fn an_abort_before_the_run_begins_keeps_to_the_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let full = json!({"content": [{"type": "text", "text": "a"}], "usage": {"input": 127_000, "output": 10}});
+    let script =
+        json!([{"hang": true, "content": full["content"], "usage": full["usage"]}, {"hang": true}, text("next")]);
+    let keep = json!({"compaction": {"keepRecentTokens": 1}});
+    let settings = Settings::from_values(keep.as_object().unwrap().clone());
+    let (session, control) = scripted_with(&engine, dir.path(), script, |options| options.settings(settings));
+    let first = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    block_on(control.reached(0));
+    block_on(session.abort()).unwrap();
+    block_on(first.result()).unwrap();
+    let second = block_on(session.prompt("on", PromptOptions::default())).unwrap();
+    // The request for the summary that makes room.
+    block_on(control.reached(1));
+    block_on(session.steer("wait")).unwrap();
+    block_on(session.abort()).unwrap();
+    assert!(block_on(second.result()).unwrap().aborted);
+    let entries = session.tree().entries().flatten().filter_map(|entry| entry.message());
+    let said: Vec<String> = entries.map(|message| format!("{} {}", message.role().name(), message.text(""))).collect();
+    assert_eq!(said[1..], ["user go", "assistant a", "user on", "user wait", "assistant "]);
+    assert!(session.state().steering.is_empty());
 }

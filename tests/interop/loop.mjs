@@ -17,6 +17,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+import { neutral, neutralised, summaryParts } from "./loop-words.mjs";
+
 const pi = (path) => import(`${process.env.PI_ROOT}/node_modules/@earendil-works/${path}`);
 const { createAgentSession } = await pi("pi-coding-agent/dist/core/sdk.js");
 const { createAgentSessionRuntime } = await pi("pi-coding-agent/dist/core/agent-session-runtime.js");
@@ -25,12 +27,13 @@ const { SettingsManager } = await pi("pi-coding-agent/dist/core/settings-manager
 const { ModelRuntime } = await pi("pi-coding-agent/dist/core/model-runtime.js");
 const { createExtensionRuntime } = await pi("pi-coding-agent/dist/core/extensions/loader.js");
 const { toJsonEvent } = await pi("pi-coding-agent/dist/modes/json-event.js");
-const words = await pi("pi-coding-agent/dist/core/messages.js");
 const { createAssistantMessageEventStream } = await pi("pi-ai/dist/utils/event-stream.js");
 const { fauxProvider } = await pi("pi-ai/dist/providers/faux.js");
 
 /** How long a wait for something in particular goes on before what stands is let go, in milliseconds. */
 const PATIENCE = 3_000;
+/** The same for an action of the host that may end at once. */
+const SOON = 700;
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 /** Lets everything that is ready run. */
@@ -59,58 +62,6 @@ class Gates {
 function usage({ input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = { input: 100, output: 10 }) {
 	const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 	return { input, output, cacheRead, cacheWrite, totalTokens: input + output + cacheRead + cacheWrite, cost };
-}
-
-/** What an implementation words itself, as placeholders. */
-function neutral(text) {
-	const swap = (from, name) => (text = text.split(from).join(`{{${name}}}`));
-	swap(words.COMPACTION_SUMMARY_PREFIX, "COMPACTION_PREFIX");
-	swap(words.BRANCH_SUMMARY_PREFIX, "BRANCH_PREFIX");
-	if (/^\{\{COMPACTION_PREFIX\}\}/.test(text) && text.endsWith(words.COMPACTION_SUMMARY_SUFFIX))
-		text = `${text.slice(0, -words.COMPACTION_SUMMARY_SUFFIX.length)}{{COMPACTION_SUFFIX}}`;
-	if (/^\{\{BRANCH_PREFIX\}\}/.test(text) && text.endsWith(words.BRANCH_SUMMARY_SUFFIX))
-		text = `${text.slice(0, -words.BRANCH_SUMMARY_SUFFIX.length)}{{BRANCH_SUFFIX}}`;
-	return text
-		.replace(/\n\n---\n\n\*\*[^\n]*\*\*\n\n/g, "\n\n---\n\n{{SPLIT_HEADING}}\n\n")
-		.replace(/(^|\{\{COMPACTION_PREFIX\}\})No prior history\./g, "$1{{NO_HISTORY}}")
-		.replace(/^No content to summarize$/, "{{NOTHING_TO_SUMMARISE}}")
-		.replace(/\{\{BRANCH_PREFIX\}\}[^\n]*\n[^\n]*\n\n/g, "{{BRANCH_PREFIX}}{{BRANCH_INTRO}}")
-		.replace(/^Validation failed for tool[\s\S]*/, "{{VALIDATION_FAILURE}}")
-		.replace(/^Tool call ".*" was not executed[\s\S]*/, "{{LENGTH_NOT_EXECUTED}}")
-		.replace(/^Could not find[\s\S]*|^Edit tool input is invalid[\s\S]*/, "{{EDIT_FAILURE}}")
-		.replace(/ failed: (Turn prefix s|S)ummarization (failed: (generation hit|Unknown error)[^]*|failed: |[^]*)/, " failed: {{SUMMARY_FAILURE}}")
-		.replace(/ failed: Already compacted$/, " failed: {{ALREADY_COMPACTED}}")
-		.replace(/: Nothing to compact[\s\S]*/, ": {{NOTHING_TO_COMPACT}}")
-		.replace(/^Context overflow recovery failed after one[\s\S]*/, "{{OVERFLOW_RECOVERY_EXHAUSTED}}")
-		.replace(/^Truncated response recovery failed after one[\s\S]*/, "{{LENGTH_RECOVERY_EXHAUSTED}}");
-}
-
-/** Applies `neutral` to every string of a value. */
-function neutralised(value) {
-	if (typeof value === "string") return neutral(value);
-	if (Array.isArray(value)) return value.map(neutralised);
-	if (value === null || typeof value !== "object") return value;
-	const out = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, neutralised(inner)]));
-	const summary = out.type === "branch_summary" || out.role === "branchSummary";
-	if (summary) out.summary = out.summary.replace(/^[^\n]*\n[^\n]*\n\n/, "{{BRANCH_INTRO}}");
-	return out;
-}
-
-/** A request for a summary without its instructions. */
-function summaryParts(text) {
-	const part = (pattern) => text.match(pattern)?.[1] ?? null;
-	const conversation = part(/^<conversation>\n([\s\S]*?)\n<\/conversation>\n\n/);
-	const prefix = part(/^# Conversation\n([\s\S]*?)\n\n# Instructions\n/);
-	const told = (conversation ?? prefix)?.replace(
-		/^\[Tool result\]: (Could not find|Edit tool input is invalid|Tool call "[^"\n]*" was not executed)[^\n]*/gm,
-		"[Tool result]: {{TOOL_FAILURE}}",
-	);
-	return {
-		form: conversation !== null ? "conversation" : prefix !== null ? "turn prefix" : "other",
-		conversation: told ?? null,
-		previous: part(/<previous-summary>\n([\s\S]*?)\n<\/previous-summary>\n\n/),
-		focus: part(/\n\nAdditional focus: ([\s\S]*)$/),
-	};
 }
 
 class Play {
@@ -356,7 +307,7 @@ class Play {
 			(error) => ({ error }),
 		);
 		settled.then(() => (over = true));
-		await this.until(() => over);
+		await this.until(() => over, SOON);
 		const { value, error } = await settled;
 		if (error) throw error;
 		return value;

@@ -103,12 +103,10 @@ impl Actor {
             Start::Messages(messages) => messages,
             Start::Queued | Start::Again => Vec::new(),
         };
-        if !self.aborted() {
-            next.extend(self.pending.drain_steering());
-            // A prompt that a recovery left without an answer is answered first (S237).
-            if queued && next.is_empty() && self.projection.ends_with_response() {
-                next = self.pending.drain_follow_up();
-            }
+        next.extend(self.pending.drain_steering());
+        // A prompt that a recovery left without an answer is answered first (S237).
+        if queued && next.is_empty() && self.projection.ends_with_response() {
+            next = self.pending.drain_follow_up();
         }
         let mut cut_off = 0;
         loop {

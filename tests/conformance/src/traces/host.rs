@@ -322,7 +322,8 @@ fn options(scenario: &Value, dir: &Path, control: &ScriptControl, standing: &Gat
             options = options.thinking_level(level);
         }
     }
-    let mut names: Vec<&str> = scenario["builtins"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut names: Vec<&str> =
+        scenario["builtins"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for tool in scenario["tools"].as_array().into_iter().flatten() {
         names.push(tool["name"].as_str().unwrap_or_default());
         let tool = ScriptedTool::new(tool, control.gates().clone(), standing.clone());

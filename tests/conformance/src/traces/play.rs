@@ -19,6 +19,8 @@ use super::{record, steps};
 const LIMIT: Duration = Duration::from_secs(8);
 /// How long a wait for something in particular goes on before what stands is let go.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// The same for an action of the host that may end at once.
+const SOON: Duration = Duration::from_millis(700);
 
 /// Plays a scenario in `dir`, which holds its files.
 ///
@@ -38,7 +40,7 @@ pub fn play(scenario: &Value, dir: &Path) -> Result<Value, String> {
     host.drain();
     let session = host.session();
     let context = session.tree().context(session.leaf().as_deref()).map_err(|error| error.to_string())?;
-    let context: Vec<Value> = context.messages().map(|message| Value::from(&*message)).collect();
+    let context: Vec<Value> = context.messages().map(Value::from).collect();
     let lines = |path: &std::path::PathBuf| -> Option<Vec<Value>> {
         let text = std::fs::read_to_string(path).ok()?;
         Some(text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect())
@@ -107,7 +109,8 @@ impl Play<'_> {
                 if let Err(error) = steps::perform(self.host, &named) {
                     return Ok(Err(error));
                 }
-                self.until(LIMIT, |play| play.host.background.values().all(JoinHandle::is_finished))?;
+                let over = |play: &mut Play<'_>| play.host.background.values().all(JoinHandle::is_finished);
+                self.until(SOON, over)?;
                 Ok(steps::perform(self.host, &json!({"do": "join", "of": "this step"})).map(navigated))
             }
             "join" => {
@@ -247,8 +250,7 @@ fn navigated(mut result: Value) -> Value {
 }
 
 fn request(request: &RecordedRequest, host: &Host) -> Value {
-    let mut out =
-        json!({"model": request.model, "reasoning": request.thinking_level, "aborted": request.aborted});
+    let mut out = json!({"model": request.model, "reasoning": request.thinking_level, "aborted": request.aborted});
     if request.purpose == Purpose::Turn {
         out["messages"] = request.messages.iter().map(|message| (**message).clone().into_value()).collect();
         return out;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 /// The results of one program in a form that does not depend on when and where it ran.
-pub fn settled(mut results: Value, scenario: &Value, dir: &str) -> Value {
+pub(super) fn settled(mut results: Value, scenario: &Value, dir: &str) -> Value {
     let mut known = HashMap::new();
     let paths: Vec<String> = texts(&results["paths"]).map(str::to_owned).collect();
     for (at, path) in paths.iter().enumerate() {
@@ -27,6 +27,9 @@ pub fn settled(mut results: Value, scenario: &Value, dir: &str) -> Value {
         requests.iter_mut().for_each(without_orphans);
     }
     if let Some(events) = out["events"].as_array_mut() {
+        // pi forgets it when the repeated request for a summary throws (S248).
+        let throws = scenario["script"].as_array().into_iter().flatten().any(|reply| reply.get("throw").is_some());
+        events.retain(|event| !throws || event["type"] != "summarization_retry_finished");
         order(events, &builtins);
     }
     out
@@ -59,11 +62,14 @@ fn walk(value: &Value, context: &Context<'_>) -> Value {
     match value {
         Value::String(text) => match context.known.get(text) {
             Some(label) => label.as_str().into(),
+            // An entry of a session that has no file yet.
+            None if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => "{ID}".into(),
             None => text.replace(context.dir, "{DIR}").into(),
         },
         Value::Array(list) => list.iter().map(|item| walk(item, context)).collect(),
         Value::Object(object) => {
-            let builtin = object.get("name").and_then(Value::as_str).is_some_and(|name| context.builtins.contains(name));
+            let builtin =
+                object.get("name").and_then(Value::as_str).is_some_and(|name| context.builtins.contains(name));
             if builtin && object.contains_key("parameters") {
                 // Its words are everybody's own.
                 return json!({"name": object["name"]});
@@ -91,27 +97,26 @@ fn order(events: &mut Vec<Value>, builtins: &HashSet<&str>) {
         name(event) != "tool_execution_update" || !builtins.contains(event["toolName"].as_str().unwrap_or_default())
     });
     events.retain(|event| name(event) != "bash_execution_update");
-    let mut at = 0;
-    while at < events.len() {
-        if name(&events[at]) != "tool_execution_start" {
-            at += 1;
-            continue;
-        }
-        let length = events[at..].iter().take_while(|event| name(event).starts_with("tool_execution")).count();
-        let batch = &mut events[at..at + length];
-        let calls: Vec<String> = batch
+    for turn in events.split_mut(|event| event["type"] == "turn_end") {
+        let calls: Vec<Value> = turn
             .iter()
             .filter(|event| name(event) == "tool_execution_start")
-            .map(|event| event["toolCallId"].to_string())
+            .map(|event| event["toolCallId"].clone())
             .collect();
-        let last = batch.iter().rposition(|event| name(event) == "tool_execution_start").unwrap_or(0);
-        batch[last + 1..].sort_by_key(|event| calls.iter().position(|call| *call == event["toolCallId"].to_string()));
-        at += length;
+        let last = turn.iter().rposition(|event| name(event) == "tool_execution_start").unwrap_or(turn.len());
+        let places: Vec<usize> = (last..turn.len())
+            .filter(|at| matches!(name(&turn[*at]).as_str(), "tool_execution_update" | "tool_execution_end"))
+            .collect();
+        let mut sorted: Vec<Value> = places.iter().map(|at| turn[*at].clone()).collect();
+        sorted.sort_by_key(|event| calls.iter().position(|call| *call == event["toolCallId"]));
+        for (at, event) in places.into_iter().zip(sorted) {
+            turn[at] = event;
+        }
     }
 }
 
 /// Where both differ first: a path, ours and pi's. `about` is how far numbers of estimated tokens may lie apart.
-pub fn difference(path: &str, ours: &Value, pi: &Value, about: f64) -> Option<String> {
+pub(super) fn difference(path: &str, ours: &Value, pi: &Value, about: f64) -> Option<String> {
     let differs = |ours: &dyn std::fmt::Display, pi: &dyn std::fmt::Display| {
         Some(format!("{path}\n  ours: {ours:.1500}\n  pi:   {pi:.1500}"))
     };
@@ -148,7 +153,8 @@ pub fn difference(path: &str, ours: &Value, pi: &Value, about: f64) -> Option<St
             }
         }
         (Value::Number(a), Value::Number(b)) => {
-            let estimate = ["tokensBefore", "estimatedTokensAfter", "contextTokens"].iter().any(|key| path.ends_with(key));
+            let estimate =
+                ["tokensBefore", "estimatedTokensAfter", "contextTokens"].iter().any(|key| path.ends_with(key));
             let apart = (a.as_f64()? - b.as_f64()?).abs();
             if apart <= if estimate { about } else { 0.0 } { None } else { differs(&ours, &pi) }
         }

@@ -2,10 +2,12 @@
 //! events, requests, session files and states. Skipped, with one line, when pi cannot be installed.
 //!
 //! `SEEDS=FROM..TO cargo test -p branchline-interop --test loop` plays other seeds than the committed ones; `SEEDS_KEEP=FOLDER` writes
-//! the last scenario and both results there.
+//! scenarios that differ and both results there.
 
+mod acts;
 mod compare;
 mod generate;
+mod replies;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +18,8 @@ use branchline_interop::generated::ask;
 use serde_json::{Value, json};
 
 /// What both make of a scenario: nothing, or the first difference.
-fn play(peer: &mut Peer, scenario: &generate::Scenario) -> Option<String> {
+fn play(peer: &mut Peer, seed: u64) -> Option<String> {
+    let scenario = &generate::scenario(seed);
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Names of one length, so that estimates of tokens agree.
     let [ours, theirs] = ["ours", "pi's"].map(|name| {
@@ -31,19 +34,19 @@ fn play(peer: &mut Peer, scenario: &generate::Scenario) -> Option<String> {
     let request = json!({"do": "play", "scenario": scenario.json, "dir": theirs});
     let theirs = settled(ask(peer, request), scenario, &theirs);
     let ours = settled(traces::play(&scenario.json, &ours).map_err(|error| json!(error)), scenario, &ours);
-    if let Some(folder) = std::env::var_os("SEEDS_KEEP") {
-        for (name, value) in [("scenario", &scenario.json), ("ours", &ours), ("pi", &theirs)] {
-            let text = serde_json::to_string_pretty(value).expect("JSON");
-            std::fs::write(Path::new(&folder).join(format!("{name}.json")), text).expect("a folder to keep results in");
-        }
-    }
     // Texts of their own differ in length, and so do estimates of what holds them.
     let words = theirs.to_string().matches("{{").count() as f64;
     let about = if scenario.json["builtins"] == json!([]) { words.min(10.0) * 40.0 } else { 1_500.0 };
-    ["error", "outcomes", "events", "requests", "files", "context", "state"].iter().find_map(|part| {
-        let (ours, theirs) = (&ours[*part], &theirs[*part]);
-        compare::difference(part, ours, theirs, about)
-    })
+    let parts = ["error", "outcomes", "events", "requests", "files", "context", "state"];
+    let found = parts.iter().find_map(|part| compare::difference(part, &ours[*part], &theirs[*part], about));
+    if let (Some(_), Some(folder)) = (&found, std::env::var_os("SEEDS_KEEP")) {
+        for (name, value) in [("scenario", &scenario.json), ("ours", &ours), ("pi", &theirs)] {
+            let text = serde_json::to_string_pretty(value).expect("JSON");
+            let path = Path::new(&folder).join(format!("{seed}-{name}.json"));
+            std::fs::write(path, text).expect("a folder to keep results in");
+        }
+    }
+    found
 }
 
 fn settled(results: Result<Value, impl std::fmt::Debug>, scenario: &generate::Scenario, dir: &Path) -> Value {
@@ -82,8 +85,7 @@ fn generated_scenarios_come_out_the_same() {
             if seed >= seeds.end {
                 return differences;
             }
-            let scenario = generate::scenario(seed);
-            differences.extend(play(&mut peer, &scenario).map(|found| (seed, found)));
+            differences.extend(play(&mut peer, seed).map(|found| (seed, found)));
         }
     };
     let mut differences: Vec<(u64, String)> = std::thread::scope(|scope| {
