@@ -135,6 +135,30 @@ fn tools_that_stay_keep_their_places() {
     assert_eq!(names, ["read", "ls", "write"]);
 }
 
+/// S303: what is chosen while the model speaks holds from the next turn on.
+#[test]
+fn a_response_may_call_what_it_was_offered() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let gates = Gates::default();
+    gates.open("go");
+    let tool = Told::new("mine", &gates, |_| Ok(ToolResult::text("done")));
+    let mut first = calls(&["mine"]);
+    first["waitGate"] = "on".into();
+    let script = json!([first, calls(&["mine"]), text("well")]);
+    let (session, control) =
+        scripted_with(&engine, dir.path(), script, |options| options.custom_tool(tool).tools(["mine", "ls"]));
+    let running = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    block_on(control.reached(0));
+    block_on(session.set_tools(vec!["ls".to_owned()])).unwrap();
+    control.gates().open("on");
+    block_on(running.result()).unwrap();
+    let entries = session.tree().entries().flatten().filter_map(|entry| entry.message());
+    let results = entries.filter(|message| message.role().name() == "toolResult");
+    let results: Vec<String> = results.map(|message| message.text("")).collect();
+    assert_eq!(results, ["done", "Tool mine not found"]);
+}
+
 /// R116: the result in an event says what the tool said of itself; an error that was thrown has no result of its own.
 #[test]
 fn a_result_that_says_it_failed_says_so_in_its_event() {

@@ -13,7 +13,7 @@ export function neutral(text) {
 	return text
 		.replace(/\n\n---\n\n\*\*[^\n]*\*\*\n\n/g, "\n\n---\n\n{{SPLIT_HEADING}}\n\n")
 		.replace(/(^|\{\{COMPACTION_PREFIX\}\})No prior history\./g, "$1{{NO_HISTORY}}")
-		.replace(/^No content to summarize$/, "{{NOTHING_TO_SUMMARISE}}")
+		.replace(/(^|\{\{BRANCH_PREFIX\}\})No content to summarize/g, "$1{{NOTHING_TO_SUMMARISE}}")
 		.replace(/\{\{BRANCH_PREFIX\}\}[^\n]*\n[^\n]*\n\n/g, "{{BRANCH_PREFIX}}{{BRANCH_INTRO}}")
 		.replace(/^Validation failed for tool[\s\S]*/, "{{VALIDATION_FAILURE}}")
 		.replace(/^Tool call ".*" was not executed[\s\S]*/, "{{LENGTH_NOT_EXECUTED}}")

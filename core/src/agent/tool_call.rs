@@ -121,7 +121,7 @@ impl Actor {
         let sequential = stop == Some(StopReason::Length)
             || calls
                 .iter()
-                .filter_map(|call| self.tools.find(&call.name))
+                .filter_map(|call| self.tools.offered(&call.name))
                 .any(|tool| tool.definition().mode == ExecutionMode::Sequential);
         let count = calls.len();
         let mut running = Running::new(calls);
@@ -182,7 +182,11 @@ impl Actor {
             return Err(Outcome::aborted());
         }
         let name = &call.name;
-        let Some(tool) = self.tools.find(name).cloned() else {
+        let tool = match call.parent {
+            Some(_) => self.tools.find(name),
+            None => self.tools.offered(name),
+        };
+        let Some(tool) = tool.cloned() else {
             return Err(Outcome::refused(format!("Tool {name} not found")));
         };
         if let Some(error) = &call.args_error {

@@ -14,6 +14,8 @@ pub(crate) struct Toolset {
     active: Vec<Arc<dyn Tool>>,
     declared: Vec<Declared>,
     version: u64,
+    /// The active tools when the turn began, and their version.
+    offered: (u64, Vec<Arc<dyn Tool>>),
 }
 
 /// An active tool as system messages declare it.
@@ -25,7 +27,8 @@ pub(crate) struct Declared {
 
 impl Toolset {
     fn new(registered: Vec<Arc<dyn Tool>>, active: Vec<Arc<dyn Tool>>) -> Toolset {
-        let mut tools = Toolset { registered, active: Vec::new(), declared: Vec::new(), version: 0 };
+        let mut tools =
+            Toolset { registered, active: Vec::new(), declared: Vec::new(), version: 0, offered: (0, Vec::new()) };
         tools.activate(active);
         tools
     }
@@ -122,6 +125,18 @@ impl Toolset {
     /// Grows with every change.
     pub(crate) fn version(&self) -> u64 {
         self.version
+    }
+
+    /// A turn begins: its calls are of the tools that are active now, whatever is chosen meanwhile (S303).
+    pub(crate) fn offer(&mut self) {
+        if self.offered.0 != self.version {
+            self.offered = (self.version, self.active.clone());
+        }
+    }
+
+    /// The tool of this name that the model was offered for this turn.
+    pub(crate) fn offered(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.offered.1.iter().find(|tool| tool.definition().name == name)
     }
 
     /// The active tool of this name.

@@ -153,6 +153,7 @@ impl Actor {
 
     /// Says what changed in prompt and tools, if anything did (S299, S301).
     async fn announce_system(&mut self) -> Result<()> {
+        self.tools.offer();
         let version = self.tools.version();
         if self.projection.system().is_checked(version) {
             return Ok(());

@@ -150,7 +150,7 @@ impl Session {
     }
 
     /// Aborts what runs and waits until the session is idle (S226). Does nothing on an idle session. Queued texts stay
-    /// queued for the next prompt.
+    /// queued for the next prompt; what steers is still delivered in the turn that closes an aborted batch of tools (S228).
     ///
     /// The signal is given when this is called, also if the future is never driven. Calling it from a tool of the same
     /// session waits for that tool; it is given up after a short grace, so the wait ends.
@@ -251,7 +251,8 @@ impl Session {
         self.ask(|reply| Command::SetThinkingLevel { level, reply }).await
     }
 
-    /// Chooses the active tools by name, in this order (S303).
+    /// Chooses the active tools by name, from the next turn on. Those that stay keep their places, the others follow in this
+    /// order (S303).
     ///
     /// Errors: `unknown_tool`; nothing is changed then.
     pub async fn set_tools(&self, names: Vec<String>) -> Result<()> {

@@ -67,7 +67,7 @@ fn settled(results: Result<Value, impl std::fmt::Debug>, scenario: &generate::Sc
 fn seeds() -> std::ops::Range<u64> {
     let given = std::env::var("SEEDS").ok();
     let given = given.as_deref().and_then(|text| text.split_once(".."));
-    given.map_or(0..120, |(from, to)| from.parse().expect("a number")..to.parse().expect("a number"))
+    given.map_or(0..100, |(from, to)| from.parse().expect("a number")..to.parse().expect("a number"))
 }
 
 /// Scenarios mostly wait: several are played at a time.
