@@ -68,8 +68,12 @@ export interface AssistantMessage {
   errorMessage?: string
   responseId?: string
   responseModel?: string
+  /** Why it ended, in the service's own word. */
+  rawStopReason?: string
   durationMs?: number
   thinkingLevel?: ThinkingLevel
+  /** The level as the service was told it. */
+  providerThinkingLevel?: string
 }
 export interface ToolResultMessage {
   role: 'toolResult'
@@ -81,6 +85,19 @@ export interface ToolResultMessage {
   isError: boolean
   durationMs?: number
   timestamp: number
+  /** The calls that the tool made of other tools. `complete`: all of them ended, and none is left out. */
+  nestedCalls?: { calls: NestedCall[]; complete: boolean }
+}
+/** A call that a tool made of another one. */
+export interface NestedCall {
+  id: string
+  name: string
+  arguments?: unknown
+  /** In the place of arguments that are too long to be recorded. */
+  argumentsBytes?: number
+  status: 'ok' | 'error' | 'aborted'
+  durationMs?: number
+  error?: string
 }
 export interface SystemMessage {
   role: 'system'

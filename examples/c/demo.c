@@ -2,8 +2,9 @@
  * The tour of branchline in C: open a session file, prompt, watch the tools work, go back and try something else, fork,
  * and print the tree.
  *
- *   cc -Iinclude examples/c/demo.c -Ltarget/debug -Wl,-rpath,$PWD/target/debug -lbranchline -o demo
- *   ./demo examples/session.jsonl /tmp/some-directory
+ *   sh examples/c/run.sh                                                        builds the library and runs it
+ *   cc examples/c/demo.c $(pkg-config --cflags --libs branchline) -o demo      with an installed one (ffi/install.sh), and then
+ *   ./demo examples/session.jsonl SOME_DIRECTORY
  *
  * The model is scripted/demo, which is part of the library: no network, no key. Nothing else here is special to it.
  */

@@ -1,7 +1,8 @@
 // The tour of branchline in C++11: a session, a listener, a second branch, a fork.
 //
-//   c++ -std=c++11 -Iinclude examples/cpp/demo.cpp -Ltarget/debug -Wl,-rpath,$PWD/target/debug -lbranchline -o demo
-//   ./demo /tmp/some-directory
+//   sh examples/cpp/run.sh                                                      builds the library and runs it
+//   c++ examples/cpp/demo.cpp $(pkg-config --cflags --libs branchline) -o demo   with an installed one (ffi/install.sh), and then
+//   ./demo SOME_DIRECTORY
 #include <branchline.hpp>
 
 #include <iostream>

@@ -58,9 +58,9 @@ fn opening(request: &Request, prompt: &Message) -> Vec<Value> {
     let mut content =
         vec![json!({"type": "thinking", "thinking": "A look at the directory will help before I answer."})];
     if calls.is_empty() {
-        content.push(text(&format!("You said: {asked}. I have no tools here, so this is all I can tell you.")));
+        content.push(text(&format!("You said \"{asked}\". I have no tools here, so this is all I can tell you.")));
     } else {
-        content.push(text(&format!("You asked: {asked}. Let me look around first.")));
+        content.push(text(&format!("You said \"{asked}\". Let me look around first.\n\n")));
     }
     content.extend(calls);
     content
@@ -70,10 +70,13 @@ fn opening(request: &Request, prompt: &Message) -> Vec<Value> {
 fn answer(messages: &[Arc<Message>]) -> String {
     let results: Vec<_> = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).collect();
     let lines: usize = results.iter().map(|message| message.text("\n").lines().count()).sum();
-    let failed = results.iter().filter(|message| message.get("isError") == Some(&Value::Bool(true))).count();
-    let mut out = format!("I looked with {} tool calls and read {lines} lines.", results.len());
-    if failed > 0 {
-        out.push_str(&format!(" {failed} of them failed."));
+    let failed: Vec<_> = results.iter().filter(|message| message.get("isError") == Some(&Value::Bool(true))).collect();
+    let some = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut out = format!("I looked with {} and read {}.", some(results.len(), "tool call"), some(lines, "line"));
+    if let Some(first) = failed.last() {
+        let why: String = first.text("\n").lines().next().unwrap_or_default().chars().take(200).collect();
+        out.push_str(&format!(" {} of them failed: {}", failed.len(), why.trim_end_matches('.')));
+        out.push('.');
     }
     out.push_str(" This answer comes from the built-in demo model; choose a real one to get real work done.");
     out
