@@ -398,7 +398,16 @@ function peculiar() {
 	const somewhere = () => 1 + below(lines.length);
 	const plain = (id, parentId) => JSON.stringify({ type: "message", id, parentId, timestamp: one(TIMES), message: message("user", false) });
 	let text;
-	switch (below(6)) {
+	switch (below(8)) {
+		case 6: { // a byte order mark in an old file
+			const old = input("old");
+			return { ...old, text: `\ufeff${old.text}` };
+		}
+		case 7: { // an edit without a usable replacement (S138)
+			const target = one(ids);
+			lines.push(JSON.stringify(object({ type: "context_edit", id: "x1", parentId: ids.at(-1), timestamp: TIMES[0], targetId: target, replacement: ABSENT })), plain("x2", "x1"));
+			break;
+		}
 		case 0: // an id twice (S67)
 			lines.splice(1 + below(lines.length), 0, plain(one(ids), null));
 			break;
@@ -424,8 +433,21 @@ function peculiar() {
 	return { text: (text ?? "") + joined([JSON.stringify(HEADER), ...lines], false), ids, avoid: made.avoid };
 }
 
+/** Files that are no sessions, or hardly (S49, S50, S52, S57). */
+function broken() {
+	const made = file({ most: 4 });
+	const head = JSON.stringify(HEADER);
+	const start = one([
+		"", "\n", "  \n\t\n", "{bad\n", "null\n", `${head}\n`, head, `${head}\r\n`, `${JSON.stringify({ ...HEADER, id: 7 })}\n`, `${JSON.stringify({ ...HEADER, id: undefined })}\n`, `{"type":"other"}\n${head}\n`, `[]\n${head}\n`,
+		`5\n${head}\n`, `0\n${head}\n`, `-0.0\n${head}\n`, `""\n${head}\n`, `{bad\n\n${head}\n`, `${head}${head}\n`, `${head.slice(0, -1)}\n`, `${head}\n${JSON.stringify({ ...HEADER, id: "second", version: 1 })}\n`, ` ${head} \n`, `\u00a0${head}\n`, `\u0000${head}\n`,
+	]);
+	const lines = start.endsWith("\n") && maybe(0.6) ? made.lines : [];
+	return { text: start + lines.map((line) => `${line}\n`).join(""), ids: made.ids };
+}
+
 /** The text of an input file for a case: mostly version 3. */
 function input(kind) {
+	if (kind === "broken") return broken();
 	if (kind === "peculiar") return peculiar();
 	const odd = kind !== "calm";
 	if (kind === "old") {
@@ -506,7 +528,9 @@ function ops(name, kind) {
 		create: () => step("create", maybe(0.3) ? [{ id: one(["my-id.1", "-bad", "ok"]) }] : [], (options) => (sm = SessionManager.create("/work/demo", dir, options)).getSessionFile()),
 		forkFrom: () => step("forkFrom", [undefined, "/work/other", maybe(0.2) ? { id: one(["my-id.1", "bad-", "a"]) } : undefined], (_, cwd, options) => (sm = SessionManager.forkFrom(path, cwd, join(dir, "forked"), options)).getSessionFile()),
 		inMemory: () => {
-			const entries = maybe(0.7) ? input("calm").text.trimEnd().split("\n").slice(maybe(0.5) ? 0 : 1).map((l) => JSON.parse(l)) : undefined;
+			const old = maybe(0.2);
+			const parsed = parseSessionEntries(input(old ? "old" : "calm").text).filter((e) => e);
+			const entries = maybe(0.7) ? parsed.slice(old || maybe(0.5) ? 0 : 1) : maybe(0.3) ? [] : undefined;
 			known = entries ? entries.map((e) => e.id).filter((id) => id !== "fixture-session-01") : [];
 			return step("inMemory", [undefined, entries], (options, list) => void (sm = SessionManager.inMemory("/work/demo", options, structuredClone(list))));
 		},
@@ -535,6 +559,8 @@ function ops(name, kind) {
 			() => step("getBranch", maybe(0.5) ? [] : [draw()], (id) => sm.getBranch(id).map((e) => e.id)), () => step("getChildren", [one([null, draw()])], (id) => sm.getChildren(id).map((e) => e.id)),
 			() => step("getEntry", [draw()], (id) => sm.getEntry(id) ?? null), () => step("getLeafEntry", [], () => sm.getLeafEntry()?.id ?? null), () => step("getLabel", [draw()], (id) => sm.getLabel(id) ?? null),
 			() => step("getSessionName", [], () => sm.getSessionName() ?? null), () => step("getSessionId", [], () => sm.getSessionId()), () => step("getEntryCount", [], () => sm.getEntryCount()), () => step("getEntries", [], () => sm.getEntries().map((e) => e.id)),
+			() => step("usesDefaultSessionDir", [], () => sm.usesDefaultSessionDir()), () => step("isPersisted", [], () => sm.isPersisted()), () => step("getCwd", [], () => sm.getCwd()), () => step("getLeafId", [], () => sm.getLeafId() ?? null),
+			() => step("buildSessionProjection", [], () => sm.buildSessionProjection()), () => step("buildSessionContext", [], () => sm.buildSessionContext()),
 			() => step("getTree", [], () => tree(sm.getTree())), () => step("getHeader", [], () => sm.getHeader()), () => step("buildContextEntries", [], () => sm.buildContextEntries().map((e) => e.id)),
 			() => step("contextAt", one([[], [null], [draw()], [draw()]]), (...a) => buildSessionContext(sm.getEntries(), ...a)), () => step("contextEntriesAt", one([[], [null], [draw()], [draw()]]), (...a) => buildContextEntries(sm.getEntries(), ...a).map((e) => e.id)),
 			() => step("exportBranch", [], exportBranch), () => step("fileExists", [], () => { const at = sm.getSessionFile(); return at ? existsSync(at) : false; }),
@@ -700,8 +726,8 @@ function table(name) {
 
 mkdirSync(folder, { recursive: true });
 const kinds = {
-	"load-calm": (name) => load(name, "calm"), "load-odd": (name) => load(name, "odd"), "load-old": (name) => load(name, "old"), "load-peculiar": (name) => load(name, "peculiar"),
-	"ops-calm": (name) => ops(name, "calm"), "ops-odd": (name) => ops(name, "odd"), "ops-old": (name) => ops(name, "old"), "ops-none": (name) => ops(name, "none"), "ops-peculiar": (name) => ops(name, "peculiar"),
+	"load-calm": (name) => load(name, "calm"), "load-odd": (name) => load(name, "odd"), "load-old": (name) => load(name, "old"), "load-peculiar": (name) => load(name, "peculiar"), "load-broken": (name) => load(name, "broken"),
+	"ops-calm": (name) => ops(name, "calm"), "ops-odd": (name) => ops(name, "odd"), "ops-old": (name) => ops(name, "old"), "ops-none": (name) => ops(name, "none"), "ops-peculiar": (name) => ops(name, "peculiar"), "ops-broken": (name) => ops(name, "broken"),
 	dir: (name) => dir(name), table: (name) => table(name),
 };
 for (let seed = Number(firstSeed); seed < Number(firstSeed) + Number(count); seed++) {

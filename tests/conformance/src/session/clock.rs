@@ -16,12 +16,19 @@ pub(super) struct Clock {
     entries: AtomicU64,
     sessions: AtomicU64,
     forced: Mutex<VecDeque<Uuid>>,
+    drawn: Mutex<Vec<Uuid>>,
 }
 
 impl Clock {
     /// One whose ids no other run draws.
     pub(super) fn apart() -> Clock {
         Clock { entries: AtomicU64::new(1 << 40), sessions: AtomicU64::new(1 << 40), ..Clock::default() }
+    }
+
+    /// The n-th entry id, counted from 1.
+    pub(super) fn drawn(&self, number: usize) -> Option<String> {
+        let drawn = self.drawn.lock().expect("no panic while held");
+        drawn.get(number.checked_sub(1)?).map(|uuid| uuid.to_string().chars().take(8).collect())
     }
 
     /// The next random UUIDs (`forceUuids`).
@@ -44,7 +51,9 @@ impl IdSource for Clock {
             return forced;
         }
         let bytes = ((u128::from(draw(&self.entries)) << 64) | u128::from(draw(&self.entries))).to_be_bytes();
-        uuid::Builder::from_random_bytes(bytes).into_uuid()
+        let uuid = uuid::Builder::from_random_bytes(bytes).into_uuid();
+        self.drawn.lock().expect("no panic while held").push(uuid);
+        uuid
     }
 
     fn session_uuid(&self) -> Uuid {

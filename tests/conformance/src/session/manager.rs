@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::clock::{self, Clock};
 use super::input::Input;
 use super::state;
+use crate::compare::Comparer;
 
 /// Working directory of all cases.
 pub(super) const CWD: &str = "/work/demo";
@@ -114,6 +115,22 @@ impl Manager {
     pub(super) fn file_lines(&self) -> Value {
         let bytes = self.path().and_then(|path| std::fs::read(path).ok());
         bytes.map_or(Value::Null, |bytes| state::file_value(&bytes)["lines"].as_array().map_or(0, Vec::len).into())
+    }
+
+    /// Binds ids that only arguments name, because no result showed them yet: `@n` is the n-th that was drawn.
+    pub(super) fn name_drawn_ids(&self, args: &Value, comparer: &mut Comparer) {
+        match args {
+            Value::String(text) => {
+                let number = text.strip_prefix('@').and_then(|digits| digits.parse::<usize>().ok());
+                if let (true, Some(number)) = (comparer.resolve(text) == *text, number)
+                    && let Some(id) = self.clock.drawn(number)
+                {
+                    comparer.text(text, &id);
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| self.name_drawn_ids(value, comparer)),
+            _ => {}
+        }
     }
 
     /// Performs one operation. `wanted` is the expected result: it only decides whether an entry is shown as its id or
@@ -333,6 +350,11 @@ fn query(cursor: &Cursor, op: &str, args: &Args, wanted: Option<&Value>) -> Resu
         "getCwd" => tree.cwd().display().to_string().into(),
         "isPersisted" => tree.path().is_some().into(),
         "buildSessionContext" => state::context_value(&tree.context(cursor.leaf())?),
+        "buildSessionProjection" => state::projection_value(&tree.context(cursor.leaf())?, wanted),
+        "usesDefaultSessionDir" => {
+            let default = tree::session_dir(&tree::agent_dir(), tree.cwd());
+            tree.session_dir().is_some_and(|dir| dir == default).into()
+        }
         "buildContextEntries" => state::context_entries(&tree.context(cursor.leaf())?),
         "contextAt" => state::context_value(&tree.context(context_leaf(args, tree).as_deref())?),
         "contextEntriesAt" => state::context_entries(&tree.context(context_leaf(args, tree).as_deref())?),

@@ -30,6 +30,7 @@ pub(super) fn execute(case: &Case, bytes: &[u8]) -> Run {
     let mut manager = Manager::new(dir.path());
     let mut steps = Vec::new();
     for (at, expected) in case.expected["steps"].as_array().into_iter().flatten().enumerate() {
+        manager.name_drawn_ids(&expected["args"], &mut comparer);
         let step = perform(&mut manager, expected, &comparer);
         // Comparing step by step binds the ids that later steps name.
         let mut stated = expected.clone();

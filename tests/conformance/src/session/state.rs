@@ -83,6 +83,20 @@ fn projection(context: &Context) -> Value {
     entries.collect()
 }
 
+/// The projection as the reference returns it, or, where a list is `wanted`, as the state shows it.
+pub(super) fn projection_value(context: &Context, wanted: Option<&Value>) -> Value {
+    if wanted.is_some_and(Value::is_array) {
+        return projection(context);
+    }
+    let entries = context.entries().iter().map(|entry| {
+        let messages = values(entry.messages().iter().map(|message| (*message.message()).clone()).collect());
+        json!({"sourceEntry": entry.entry().value(), "messages": messages})
+    });
+    let mut out = context_value(context);
+    out["entries"] = entries.collect();
+    out
+}
+
 /// The whole tree as nested objects.
 pub(super) fn nested(tree: &Tree) -> Value {
     let structure = tree.structure();
