@@ -48,7 +48,7 @@ const { createUsageTotals, addUsageToTotals, combineUsage, getUsageCostBreakdown
 const { SettingsManager } = await import(`${core}/settings-manager.js`);
 const { isContextOverflow, isRecoverableLength } = await import(`${root}/pi-ai/dist/utils/overflow.js`);
 const { isRetryableAssistantError } = await import(`${root}/pi-ai/dist/utils/retry.js`);
-const { getCurrentSystemMessage } = await import(`${root}/pi-ai/dist/utils/transcript.js`);
+const { collapseSystemMessages, getCurrentSystemMessage, getCurrentSystemPrompt } = await import(`${root}/pi-ai/dist/utils/transcript.js`);
 
 // --- chance, the same for the same seed --------------------------------------------------------------------------------
 
@@ -285,6 +285,16 @@ function stated(asked) {
 	const messages = projection.messages;
 	const llm = prose.convertToLlm(messages);
 	out.llm = llm;
+	if (asked.extra) {
+		const branch = sm.getBranch();
+		const ids = branch.map((e) => e.id);
+		const extra = attempt(one([
+			() => getCurrentSystemPrompt(messages) || { leaf: sm.getLeafId() }, () => ({ messages: collapseSystemMessages({ messages: llm }).messages }), () => compaction.estimateContextTokens(messages),
+			() => ({ tokens: compaction.estimateProjectedContextTokens(projection, branch).tokens }), () => ({ roots: sm.getChildren(null).map((e) => e.id), words: compaction.serializeConversation(llm) }),
+			() => ({ parent: sm.getEntry(one(ids))?.parentId ?? null, label: sm.getLabel(one(ids)) ?? null }), () => ({ children: sm.getChildren(one(ids)).map((e) => e.id), roles: messages.map((m) => m.role) }),
+		]));
+		if (extra && !extra["@throws"]) out.extra = extra;
+	}
 	const listed = (key, list) => list.length > 0 && (out[key] = list);
 	const system = getCurrentSystemMessage(messages);
 	if (system) out.currentSystem = system;
@@ -479,7 +489,7 @@ function load(name, kind) {
 	let result;
 	try {
 		sm = SessionManager.open(path, undefined, cwdOverride ?? undefined);
-		result = stated({ transform: true, prepareCompaction: true, branchSummary: drawn.length === 0, avoid });
+		result = stated({ transform: true, prepareCompaction: true, branchSummary: drawn.length === 0, avoid, extra: kind === "calm" });
 	} catch (error) {
 		result = { error: code(error) };
 	}

@@ -1,27 +1,29 @@
 //! `extra`: a case-specific result. The corpus does not say how it was asked for, so the named questions that can have
 //! such an answer are asked in turn.
 
-use branchline::agent::transform::to_llm;
+use branchline::agent::transform::{block_images, to_llm};
 use branchline::message::{Message, Role};
 use branchline::session::{estimate, serialise, stats::SessionStats};
 use branchline::tree::{Cursor, Entry, fold_system, prompt_text};
 use serde_json::{Value, json};
 
 use super::state;
+use crate::compare::Comparer;
 
-/// Whether one of the questions is answered by exactly `expected`.
-pub(super) fn answers(cursor: &Cursor, expected: &Value) -> bool {
-    questions(cursor).iter().any(|(_, answer)| same(answer, expected))
-}
-
-fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
-        }
-        _ => a == b,
+/// Whether one of the questions is answered by exactly `expected`; of named results, each has to be the answer to one.
+pub(super) fn answers(cursor: &Cursor, expected: &Value, comparer: &Comparer) -> bool {
+    let questions = questions(cursor);
+    let is_answer = |expected: &Value| {
+        questions.iter().any(|(_, answer)| {
+            let mut comparer = comparer.clone();
+            comparer.mismatches.clear();
+            comparer.value("", expected, Some(answer));
+            comparer.mismatches.is_empty()
+        })
+    };
+    match expected {
+        Value::Object(named) if !named.is_empty() => is_answer(expected) || named.values().all(is_answer),
+        expected => is_answer(expected),
     }
 }
 
@@ -43,7 +45,16 @@ fn questions(cursor: &Cursor) -> Vec<(&'static str, Value)> {
             .collect::<serde_json::Map<_, _>>()
             .into(),
     ));
+    out.push((
+        "labels in their order",
+        tree.labels().into_iter().map(|(target, label)| json!([target, label.text])).collect(),
+    ));
+    out.push(("labelled entries in their order", tree.labels().into_iter().map(|(target, _)| target).collect()));
     out.push(("roots", json!(tree.children(None))));
+    out.push(("the leaf", cursor.leaf().into()));
+    out.push(("the name", tree.name().into()));
+    out.push(("entries by id", tree.entry_count().into()));
+    out.push(("entries in the list", tree.entries_len().into()));
     for id in &ids {
         out.push(("children of an entry", json!(tree.children(Some(id)))));
         out.push(("the path to an entry", tree.branch(Some(id)).ids().collect()));
@@ -52,7 +63,12 @@ fn questions(cursor: &Cursor) -> Vec<(&'static str, Value)> {
         }
         out.push(("an entry seen three ways", three_ways(cursor, id, &ids)));
     }
-    for value in &values {
+    for (id, value) in ids.iter().zip(&values) {
+        out.push(("an entry", value.clone()));
+        out.push(("an entry's message", value["message"].clone()));
+        out.push(("an entry's parent", tree.parent(id).into()));
+        out.push(("an entry's label", tree.label(id).map(|label| label.text).into()));
+        out.push(("the time of an entry's label", tree.label(id).map(|label| label.timestamp).into()));
         if let Some(data) = value.get("data").and_then(Value::as_object) {
             out.push(("keys of a custom entry's data", data.keys().cloned().collect()));
         }
@@ -64,9 +80,21 @@ fn questions(cursor: &Cursor) -> Vec<(&'static str, Value)> {
         let own_words = |message: &&Message| !matches!(message.role(), Role::BranchSummary | Role::CompactionSummary);
         let spoken: Vec<Message> = messages.iter().filter(own_words).cloned().collect();
         out.push(("the conversation without summaries", serialise::conversation(&spoken).into()));
-        if let Some(system) = fold_system(&messages) {
+        let llm = to_llm(&messages);
+        out.push(("roles of the messages", messages.iter().map(|message| message.get_str("role")).collect()));
+        let system = fold_system(&messages);
+        // For providers that take one system message, at the head (S145).
+        let rest = llm.iter().filter(|message| message.role() != Role::System);
+        let folded = system.iter().chain(rest).map(|message| message.clone().into_value());
+        out.push(("one system message at the head", folded.collect()));
+        if let Some(system) = system {
             out.push(("the prompt text", prompt_text(&system).into()));
+            out.push(("names of the tools", system.get("toolsAdded").map_or(json!([]), names)));
         }
+        let mut blocked = llm.clone();
+        block_images(&mut blocked);
+        out.push(("without images", blocked.into_iter().map(Message::into_value).collect()));
+        out.push(("the estimate of the context in parts", in_parts(&messages)));
         out.push(("estimates", messages.iter().map(estimate::message_tokens).collect()));
         out.push(("estimate of the context", estimate::context_tokens(&messages).into()));
         out.push(("estimate of the projection", estimate::projected_tokens(&context).into()));
@@ -90,6 +118,18 @@ fn questions(cursor: &Cursor) -> Vec<(&'static str, Value)> {
         .map(|group| json!({"model": group.model, "cost": group.tokens.cost, "tokens": group.tokens.total()}));
     out.push(("costs", costs.collect()));
     out
+}
+
+fn names(tools: &Value) -> Value {
+    tools.as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect()
+}
+
+/// The last reported usage, and what was estimated behind it (S259).
+fn in_parts(messages: &[Message]) -> Value {
+    let last = messages.iter().rposition(|message| estimate::valid_usage(message).is_some());
+    let reported = last.and_then(|at| estimate::valid_usage(&messages[at])).unwrap_or(0);
+    let tokens = estimate::context_tokens(messages);
+    json!({"tokens": tokens, "usageTokens": reported, "trailingTokens": tokens - reported, "lastUsageIndex": last})
 }
 
 /// Lookup, children and list of one id: an entry's own text, the texts of its parent's children, all ids.
