@@ -7,9 +7,14 @@
 //   {"do": "fork", "path", "cwd", "dir"}       pi's forkFrom: the whole file copied into another project
 //   {"do": "call", "method", "args"}           any of the methods below on the current session; gives its result
 //   {"do": "state"}                            everything a reader can see of the current session
-//   {"do": "list", "cwd", "dir"}               the sessions of a directory
+//   {"do": "list", "cwd", "dir"?}              the sessions of a directory
+//   {"do": "agent", "dir"}                     another agent directory from now on
+//   {"do": "listAll", "dir"?}                  the sessions of all working directories
+//   {"do": "recent", "cwd", "dir"?}            the file that is gone on with; null when there is none
+//   {"do": "find", "cwd", "id", "dir"?}        the file with a session id, or null
 //
 // Every request is answered by {"ok": true, "value"} or {"ok": false, "error"}. End of input ends the process.
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const { SessionManager } = await import(`${process.env.PI_ROOT}/node_modules/@earendil-works/pi-coding-agent/dist/index.js`);
@@ -57,6 +62,13 @@ const actions = {
 	},
 	state,
 	list: ({ cwd, dir }) => SessionManager.list(cwd, dir),
+	agent: ({ dir }) => void (process.env.PI_CODING_AGENT_DIR = dir),
+	listAll: ({ dir }) => SessionManager.listAll(dir),
+	recent({ cwd, dir }) {
+		const file = SessionManager.continueRecent(cwd, dir).getSessionFile();
+		return existsSync(file) ? file : null;
+	},
+	find: ({ cwd, id, dir }) => SessionManager.findById(cwd, id, dir) ?? null,
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -115,7 +115,8 @@ pub fn list_all(options: &ListOptions) -> Result<Vec<SessionInfo>> {
         None => {
             let agent_dir = options.location.agent_dir.clone().unwrap_or_else(location::agent_dir);
             let root = location::resolve(&location::expand_home(&agent_dir)).join("sessions");
-            let directories = storage.list(&root).unwrap_or_default();
+            let mut directories = storage.list(&root).unwrap_or_default();
+            directories.sort();
             let files = directories.iter().flat_map(|directory| session_files(storage, directory)).collect();
             let mut files = by_name(files);
             files.sort_by_key(|(_, modified)| Reverse(*modified));
