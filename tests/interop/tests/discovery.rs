@@ -15,7 +15,7 @@ const CWDS: [&str; 4] = ["/work/demo", "/work/other", "/", "/work/demo/sub dir"]
 /// A session file: mostly a good one.
 fn session(dice: &mut Dice, n: usize) -> String {
     let cwd = *dice.pick(&["/work/demo", "/work/demo", "/work/other", "/work/demo/", "/work/./demo", "", "relative"]);
-    let id = dice.pick(&["same", "a", "b"]).to_string() + &["", &n.to_string()][dice.roll(2)];
+    let id = dice.pick(&["same", "a", "b"]).to_string() + ["", &n.to_string()][dice.roll(2)];
     let time = format!("2025-01-15T09:00:0{}.000Z", dice.roll(3));
     let header = json!({"type": "session", "version": 3, "id": id, "timestamp": time, "cwd": cwd}).to_string();
     let message = json!({"type": "message", "id": "e1", "parentId": null, "timestamp": time,
