@@ -5,6 +5,7 @@
 //! shows who knows whom.
 
 pub mod agent;
+mod blank;
 mod display;
 pub mod engine;
 pub mod error;

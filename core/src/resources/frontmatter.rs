@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::blank;
 use crate::message::JsonObject;
-use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// A markdown text taken apart.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
     let Some((yaml, body)) = split(&text) else { return Ok(Document { body: text, ..Document::default() }) };
     let (fields, other) = read(yaml)?;
-    Ok(Document { fields, other, body: body.trim_matches(is_blank).to_owned() })
+    Ok(Document { fields, other, body: blank::trim(body).to_owned() })
 }
 
 /// The YAML and what follows it. The YAML starts behind the fourth character, whatever that is.
@@ -42,7 +42,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
 }
 
 fn read(yaml: &str) -> Result<(JsonObject, Value), String> {
-    if yaml.trim_matches(is_blank).is_empty() {
+    if blank::trim(yaml).is_empty() {
         return Ok((JsonObject::new(), Value::Null));
     }
     // YAML 1.2: `y` and `off` are texts. The parser's own budget bounds depth, aliases and size.

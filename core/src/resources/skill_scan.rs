@@ -10,7 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::diagnostic::ResourceDiagnostic;
 use super::skills::{PlainFiles, SkillSource};
-use crate::tools::blank::is_blank_or_break as is_blank;
+use crate::blank::{self, is_blank_or_break as is_blank};
 
 /// Files whose patterns leave paths out, the last one counting most.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
@@ -139,7 +139,7 @@ fn level(dir: &Path, names: &[std::ffi::OsString], above: &Option<Arc<Level>>, r
 fn anchored(line: &str) -> Cow<'_, str> {
     let (not, pattern) = line.strip_prefix('!').map_or(("", line), |rest| ("!", rest));
     let bare = !pattern.trim_end_matches(is_blank).trim_end_matches('/').contains('/');
-    match bare && !pattern.starts_with('#') && !pattern.trim_matches(is_blank).is_empty() {
+    match bare && !pattern.starts_with('#') && !blank::trim(pattern).is_empty() {
         true => format!("{not}/{pattern}").into(),
         false => line.into(),
     }

@@ -9,8 +9,8 @@ use super::diagnostic::ResourceDiagnostic;
 use super::frontmatter;
 use super::read;
 use super::skill_scan::{self, Candidate};
+use crate::blank::{self, is_blank_or_break as is_blank};
 use crate::json::utf16_len;
-use crate::tools::blank::is_blank_or_break as is_blank;
 
 /// Most bytes of a skill's file that are read.
 pub(super) const FILE_LIMIT: usize = 1024 * 1024;
@@ -125,7 +125,7 @@ impl Found {
         let folder = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
         let name = document.text("name").filter(|name| !name.is_empty()).map_or_else(folder, str::to_owned);
         let description = document.text("description").unwrap_or_default().to_owned();
-        if description.trim_matches(is_blank).is_empty() {
+        if blank::trim(&description).is_empty() {
             if candidate.declared {
                 warn("the skill is not loaded: its frontmatter has no description".to_owned());
                 // Both are put right in one go.
@@ -171,7 +171,7 @@ pub fn called<'a>(text: &'a str, skills: &'a [Skill]) -> Option<(&'a Skill, &'a 
     let rest = text.strip_prefix("/skill:")?;
     let (name, arguments) = rest.split_once(is_blank).unwrap_or((rest, ""));
     let skill = skills.iter().find(|skill| skill.name == name)?;
-    Some((skill, arguments.trim_matches(is_blank)))
+    Some((skill, blank::trim(arguments)))
 }
 
 /// What a call of a skill becomes: its text with a note where its files are, then the arguments (P726). Reads its file.
@@ -185,7 +185,7 @@ pub fn expand(skill: &Skill, arguments: &str) -> Result<String, String> {
         skill.name,
         skill.path.display(),
         skill.directory().display(),
-        body.trim_matches(is_blank)
+        blank::trim(&body)
     );
     if !arguments.is_empty() {
         text.push_str("\n\n");

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::diagnostic::ResourceDiagnostic;
 use super::{frontmatter, read};
-use crate::tools::blank::is_blank_or_break as is_blank;
+use crate::blank::{self, is_blank_or_break as is_blank};
 
 /// Most bytes of a template's file that are read.
 const FILE_LIMIT: usize = 1024 * 1024;
@@ -39,7 +39,7 @@ impl PromptTemplate {
     /// Errors: what is wrong with the frontmatter.
     pub fn new(name: impl Into<String>, text: &str) -> Result<PromptTemplate, String> {
         let document = frontmatter::parse(text)?;
-        let description = document.text("description").filter(|text| !text.trim_matches(is_blank).is_empty());
+        let description = document.text("description").filter(|text| !blank::trim(text).is_empty());
         Ok(PromptTemplate {
             name: name.into(),
             description: description.map_or_else(|| first_line(&document.body), str::to_owned),
@@ -52,7 +52,7 @@ impl PromptTemplate {
 
 /// The first line with something in it, shortened (P750).
 fn first_line(body: &str) -> String {
-    let line = body.lines().find(|line| !line.trim_matches(is_blank).is_empty()).unwrap_or_default();
+    let line = body.lines().find(|line| !blank::trim(line).is_empty()).unwrap_or_default();
     let mut length = 0;
     let beyond = line.char_indices().find(|(_, c)| {
         length += c.len_utf16();

@@ -291,7 +291,7 @@ fn plainly_converted(value: &Value, wanted: Type) -> Option<Value> {
         (Type::String, Value::Null) => Some("".into()),
         (Type::Number | Type::Integer, Value::String(text)) => {
             let word = text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
-            let blank = text.chars().all(super::blank::is_blank_or_break);
+            let blank = text.chars().all(crate::blank::is_blank_or_break);
             let number = number::from_value(value).filter(|_| !word && !blank).map(number::to_value)?;
             wanted.accepts(&number).then_some(number)
         }

@@ -161,7 +161,7 @@ fn locate(
 /// Whether folding changes the number of lines (T142): it takes away a last line of blanks alone.
 fn last_line_vanishes(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default();
-    !last.is_empty() && last.chars().all(super::blank::is_blank_or_break)
+    !last.is_empty() && last.chars().all(crate::blank::is_blank_or_break)
 }
 
 /// A text that folds to nothing counts every place between characters (T139).

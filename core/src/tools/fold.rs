@@ -3,8 +3,8 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
 
-use super::blank::is_blank_or_break;
 use super::offsets::Derived;
+use crate::blank::is_blank_or_break;
 
 /// Folds a text: compatibility composition, no blanks at line ends, plain quotes, dashes and spaces.
 pub(super) fn fold(text: &str) -> Derived {

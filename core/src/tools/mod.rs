@@ -9,7 +9,6 @@ pub mod bash;
 mod bash_local;
 mod bash_output;
 pub mod bash_user;
-pub(crate) mod blank;
 mod coerce;
 pub mod diff;
 pub mod edit;

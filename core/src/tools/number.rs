@@ -25,7 +25,7 @@ pub(super) fn from_value(value: &Value) -> Option<f64> {
 
 /// What `Number(text)` gives, when that is finite.
 fn from_text(text: &str) -> Option<f64> {
-    let text = text.trim_matches(super::blank::is_blank_or_break);
+    let text = crate::blank::trim(text);
     if text.is_empty() {
         return Some(0.0);
     }

@@ -3,9 +3,9 @@
 //! A block of lines becomes one [`FactBlock`]: fixed-size facts plus one text arena, so that worker threads can hand
 //! over thousands of lines without an allocation for each.
 
+use crate::blank;
 use crate::json::{self, Kind, ObjectError};
 use crate::message::Role;
-use crate::tools::blank;
 
 use super::diagnostic::{DiagnosticKind, KEPT};
 use super::kind::{EntryKind, MessagePlace};

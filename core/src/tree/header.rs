@@ -1,7 +1,7 @@
 //! The first line of a session file (S7–S10, S61).
 
+use crate::blank;
 use crate::json;
-use crate::tools::blank;
 
 use super::fact::{RawEntry, string_is};
 use super::time::format_iso;

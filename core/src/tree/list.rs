@@ -11,10 +11,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::blank;
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 use crate::message::Role;
-use crate::tools::blank;
 
 use super::discover::{cwd_filter, passes, session_files};
 use super::fact::{read_time, string_is};

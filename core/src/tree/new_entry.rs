@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::blank;
 use crate::json;
 use crate::message::{Message, Role};
-use crate::tools::blank;
 
 use super::kind::{EntryKind, MessagePlace};
 use super::time::parse_iso;

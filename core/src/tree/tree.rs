@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::blank;
 use crate::error::Result;
-use crate::tools::blank;
 
 use super::diagnostic::Diagnostic;
 use super::entry::{Entry, Line};
