@@ -212,7 +212,7 @@ export interface ToolResult {
   structuredContent?: unknown
   usage?: Usage
   /** The tool gave its result as that of a failure. Absent for errors that were thrown. */
-  isError?: true
+  isError?: boolean
   terminate?: true
 }
 
