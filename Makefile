@@ -45,7 +45,7 @@ demo: demo-rust demo-c demo-python demo-node
 demo-rust: need-rust
 	cargo run --quiet -p branchline --example demo
 
-demo-c: need-rust need-cc
+demo-c: need-rust need-cc need-cxx
 	sh examples/c/run.sh
 	sh examples/cpp/run.sh
 

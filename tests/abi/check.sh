@@ -65,6 +65,16 @@ report $result "symbols of libbranchline.so"
 result=0
 ! grep -v '^branchline_' "$out/symbols.txt" || result=1
 report $result "the prefix of all symbols"
+# The C++ wrapper has all of it, but for what C++ says in another way.
+result=0
+while read -r name; do
+  case $name in
+    *_n | branchline_version* | branchline_test_panic | branchline_error_status) continue ;;
+    branchline_event_clone | branchline_event_free | branchline_events_next_batch) continue ;;
+  esac
+  grep -qE "\\b$name(_n)?\\b" include/*.hpp || { echo "not in C++: $name"; result=1; }
+done < ffi/symbols.txt
+report $result "the C++ wrapper"
 if command -v readelf > /dev/null; then
   result=0
   readelf -d "$lib/libbranchline.so" | grep -q 'SONAME.*\[libbranchline\.so\.0\]' || result=1
