@@ -172,10 +172,10 @@ def test_bug_92_tools_that_call_tools(engine, work):
 
     @bl.tool
     def outer(n: int) -> int:
-        return tools.call("inner", n=n).structured + 1
+        return tools.call("inner", n=n).structured_content + 1
 
     tools = bl.Toolbox(work, engine=engine, tools=[inner, outer])
-    assert tools.call("outer", n=1).structured == 3
+    assert tools.call("outer", n=1).structured_content == 3
 
 
 PROGRAM = """

@@ -57,7 +57,7 @@ def test_files(tools, work):
 
 def test_commands(tools):
     result = tools.bash("printf one; exit 0", timeout=20)
-    assert result.text == "one" and result.structured["exit_code"] == 0
+    assert result.text == "one" and result.structured_content["exit_code"] == 0
     seen = []
     tools.bash("echo begun; sleep 0.3; echo over", on_progress=seen.append)
     assert any(partial.text == "begun\n" for partial in seen)
@@ -68,7 +68,7 @@ def test_failures_raise_unless_they_are_looked_at(tools):
         tools.read("missing")
     assert isinstance(caught.value, bl.Error) and caught.value.result.is_error
     failed = tools.bash("echo out; exit 3", check=False)
-    assert failed.is_error and "out" in failed.text and failed.structured["exit_code"] == 3
+    assert failed.is_error and "out" in failed.text and failed.structured_content["exit_code"] == 3
     with pytest.raises(bl.ToolError, match="Tool hammer not found"):
         tools.call("hammer")
     with pytest.raises(bl.ToolError, match="Validation failed"):

@@ -167,7 +167,7 @@ def test_options():
         return {"got": anything, "cwd": str(context.cwd)}
 
     tools = bl.Toolbox("/", tools=[free])
-    assert tools.call("free", a="5", b=[1]).structured == {"got": {"a": 5, "b": [1]}, "cwd": "/"}
+    assert tools.call("free", a="5", b=[1]).structured_content == {"got": {"a": 5, "b": [1]}, "cwd": "/"}
     with pytest.raises(errors.InvalidArgumentError, match="a name is"):
         bl.Toolbox(tools=[bl.tool(name="two words")(lambda: 0)])
     with pytest.raises(errors.InvalidArgumentError):
@@ -225,7 +225,7 @@ RETURNS = [
     ([{"type": "text", "text": "block"}], "block", None),
     (Point(1.5), '{"x":1.5,"y":0,"tags":[]}', {"x": 1.5, "y": 0, "tags": []}),
     ({1, 2} - {2}, "[1]", [1]),
-    (bl.ToolResult("full", structured={"s": 2**53 + 1}), "full", {"s": 2**53 + 1}),
+    (bl.ToolResult("full", structured_content={"s": 2**53 + 1}), "full", {"s": 2**53 + 1}),
     ("ü\0€", "ü\0€", None),
 ]
 
@@ -234,7 +234,7 @@ RETURNS = [
 def test_what_a_tool_returns(engine, value, text, structured):
     tools = bl.Toolbox(engine=engine, tools=[bl.tool(name="give")(lambda: value)])
     result = tools.call("give")
-    assert (result.text, str(result), result.structured, result.is_error) == (text, text, structured, False)
+    assert (result.text, str(result), result.structured_content, result.is_error) == (text, text, structured, False)
 
 
 def test_details_and_errors_in_full(engine):
@@ -367,7 +367,7 @@ def test_coroutines_run_in_the_loop_of_the_session(engine, work):
             return asyncio.get_running_loop() is here
 
         tools = aio.Toolbox(work, engine=engine, tools=[where])
-        assert (await tools.call(where)).structured is True
+        assert (await tools.call(where)).structured_content is True
         engine.add_scripted_model("a", [call("where", {}), say("ok")])
         options = {"tools": [where], "in_memory": True, "permissions": "allow"}
         session = await aio.Session.create(work, engine=engine, model="scripted/a", **options)

@@ -46,7 +46,7 @@ class Change:
     content: Union[str, List[JsonObject], None] = None
     """After it: what the model reads. Structured content goes with the old one unless it is replaced, too."""
     details: Any = None
-    structured: Any = None
+    structured_content: Any = None
     usage: Optional[JsonObject] = None
     is_error: Optional[bool] = None
     terminate: Optional[bool] = None
@@ -71,7 +71,7 @@ def _after(answer: Any) -> Any:
         answer = Change(
             content=answer.content,
             details=answer.details,
-            structured=answer.structured,
+            structured_content=answer.structured_content,
             usage=answer.usage,
             is_error=answer.is_error,
             terminate=answer.terminate,
@@ -81,7 +81,7 @@ def _after(answer: Any) -> Any:
     parts = {
         "content": answer.content,
         "details": answer.details,
-        "structuredContent": answer.structured,
+        "structuredContent": answer.structured_content,
         "usage": answer.usage,
         "isError": answer.is_error,
         "terminate": answer.terminate,

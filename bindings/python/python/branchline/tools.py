@@ -25,7 +25,7 @@ class ToolResult:
     """A text for the model, or blocks: ``{"type": "text", "text"}``, ``{"type": "image", "data", "mimeType"}``."""
     details: Any = None
     """Facts for the host and the session file; the model does not see them."""
-    structured: Any = None
+    structured_content: Any = None
     """The result for programs, as plain data: ``read`` and ``bash`` have it."""
     is_error: bool = False
     """The call failed."""
@@ -44,7 +44,7 @@ class ToolResult:
 
     def _to_value(self) -> JsonObject:
         value: JsonObject = {"content": self.content, "isError": self.is_error, "terminate": self.terminate}
-        more = {"details": self.details, "structuredContent": self.structured, "usage": self.usage}
+        more = {"details": self.details, "structuredContent": self.structured_content, "usage": self.usage}
         return {**value, **{key: item for key, item in more.items() if item is not None}}
 
     @staticmethod
@@ -53,7 +53,7 @@ class ToolResult:
         return ToolResult(
             content=value["content"],
             details=value.get("details"),
-            structured=value.get("structuredContent"),
+            structured_content=value.get("structuredContent"),
             is_error=value.get("isError", False),
             usage=value.get("usage"),
             terminate=value.get("terminate", False),
