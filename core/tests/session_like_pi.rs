@@ -231,3 +231,24 @@ fn an_abort_before_the_run_begins_keeps_to_the_order() {
     assert_eq!(said[1..], ["user go", "assistant a", "user on", "user wait", "assistant "]);
     assert!(session.state().steering.is_empty());
 }
+
+/// S245 with S236: who cancels only the wait for another try goes on with what is queued.
+#[test]
+fn a_cancelled_wait_goes_on_with_what_is_queued() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let script = json!([{"immediateError": "overloaded"}, text("answer")]);
+    let slow = json!({"retry": {"baseDelayMs": 60_000, "maxAgentDelayMs": 60_000}});
+    let settings = Settings::from_values(slow.as_object().unwrap().clone());
+    let (session, control) = scripted_with(&engine, dir.path(), script, |options| options.settings(settings));
+    let running = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+    while running.events().next_timeout(std::time::Duration::from_secs(20)).unwrap().unwrap().type_name()
+        != "auto_retry_start"
+    {}
+    running.events().discard();
+    block_on(session.steer("instead")).unwrap();
+    session.abort_retry();
+    let result = block_on(running.result()).unwrap();
+    assert_eq!((result.text.as_str(), result.aborted), ("answer", false));
+    assert_eq!(users(&control.requests().pop().unwrap().messages), ["go", "instead"]);
+}

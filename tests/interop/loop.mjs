@@ -32,6 +32,11 @@ const { fauxProvider } = await pi("pi-ai/dist/providers/faux.js");
 
 /** How long a wait for something in particular goes on before what stands is let go, in milliseconds. */
 const PATIENCE = 3_000;
+/** Of these events the last one tells whether a wait before another try goes on. */
+const RETRIES = new Set([
+	"auto_retry_start", "auto_retry_end", "summarization_retry_scheduled", "summarization_retry_attempt_start",
+	"summarization_retry_finished", "compaction_end", "agent_start", "agent_settled",
+]);
 /** The same for an action of the host that may end at once. */
 const SOON = 700;
 
@@ -74,8 +79,9 @@ class Play {
 	/** Started prompts that have not returned. */
 	running = new Set();
 	named = new Map();
-	/** Sessions in order of appearance. */
+	/** Files of sessions in order of appearance, and how many sessions there were. */
 	known = [];
+	made = 0;
 
 	constructor(scenario, dir) {
 		Object.assign(this, { scenario, dir, script: scenario.script, next: 0 });
@@ -112,7 +118,7 @@ class Play {
 		const customTools = scenario.tools.map((tool) => this.tool(tool));
 		const names = [...(scenario.builtins ?? []), ...scenario.tools.map((tool) => tool.name)];
 		const create = async ({ cwd, sessionManager, sessionStartEvent }) => {
-			const given = this.known.length === 0 || options.replacement !== "restore";
+			const given = this.made++ === 0 || options.replacement !== "restore";
 			const made = await createAgentSession({
 				cwd,
 				agentDir: dir,
@@ -129,10 +135,10 @@ class Play {
 			made.session.agent.streamFunction = (model, context, how) => this.respond(model, context, how);
 			made.session.subscribe((event) => this.events.push(neutralised(plain(toJsonEvent(event)))));
 			const file = sessionManager.getSessionFile();
-			if (!this.known.includes(file)) this.known.push(file);
+			if (file && !this.known.includes(file)) this.known.push(file);
 			return { session: made.session, services: { cwd, agentDir: dir, modelRuntime: models }, diagnostics: [] };
 		};
-		const sessionManager = SessionManager.create(dir, join(dir, "sessions"));
+		const sessionManager = options.inMemory ? SessionManager.inMemory(dir) : SessionManager.create(dir, join(dir, "sessions"));
 		this.runtime = await createAgentSessionRuntime(create, { cwd: dir, agentDir: dir, sessionManager });
 	}
 
@@ -268,6 +274,12 @@ class Play {
 		return this.running.size > 0 || !this.session.isIdle;
 	}
 
+	/** A long wait before a request is made again. */
+	waits() {
+		const last = this.events.findLast(({ type }) => RETRIES.has(type));
+		return last?.delayMs > 1_000;
+	}
+
 	/** Waits for `over`; what stands meanwhile is let go. */
 	async until(over, patience = 0) {
 		const begun = Date.now();
@@ -275,8 +287,14 @@ class Play {
 			await quiet();
 			if (over()) return;
 			if (Date.now() - begun > 8_000) throw new Error("nothing happens any more");
+			if (this.waits() && Date.now() - begun >= patience) {
+				await sleep(50);
+				if (over()) return;
+				if (this.waits()) await this.session.abort();
+			}
 			if (this.standing.size && Date.now() - begun >= patience) {
-				await sleep(15);
+				// What follows by itself has happened by then; an abort would end it.
+				await sleep([...this.standing.values()].some(({ gate }) => gate === undefined) ? 150 : 15);
 				await quiet();
 				if (over()) return;
 				let abort = false;
@@ -350,6 +368,8 @@ class Play {
 				return void s.abortRetry();
 			case "abortCompaction":
 				return void s.abortCompaction();
+			case "abortBranchSummary":
+				return void s.abortBranchSummary();
 			case "clearQueue":
 				return s.clearQueue();
 			case "setQueueModes":

@@ -96,7 +96,13 @@ impl Actor {
         let last = self.activity.as_ref().and_then(|activity| activity.last_response.clone());
         if let Some(last) = last {
             if self.will_retry(&last.message) {
-                return Ok(self.wait_for_retry(&last).await?.then_some(Start::Again));
+                if self.wait_for_retry(&last).await? {
+                    return Ok(Some(Start::Again));
+                }
+                // Only this wait was cancelled: what is queued goes on (S236, S245).
+                if self.aborted() {
+                    return Ok(None);
+                }
             }
             let attempt = std::mem::take(&mut self.recovery.attempt);
             if attempt > 0 {

@@ -21,6 +21,17 @@ const LIMIT: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The same for an action of the host that may end at once.
 const SOON: Duration = Duration::from_millis(700);
+/// Of these events the last one tells whether a wait before another try goes on.
+const RETRIES: [&str; 8] = [
+    "auto_retry_start",
+    "auto_retry_end",
+    "summarization_retry_scheduled",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+    "compaction_end",
+    "agent_start",
+    "agent_settled",
+];
 
 /// Plays a scenario in `dir`, which holds its files.
 ///
@@ -179,9 +190,20 @@ impl Play<'_> {
             if begun.elapsed() > LIMIT {
                 return Err("nothing happens any more".to_owned());
             }
+            if begun.elapsed() >= patience && self.waits() {
+                std::thread::sleep(Duration::from_millis(50));
+                if over(self) {
+                    return Ok(());
+                }
+                if self.waits() {
+                    let aborted = self.host.session().abort();
+                    block_on(aborted).map_err(|error| error.to_string())?;
+                }
+            }
             if begun.elapsed() >= patience && !self.standing().is_empty() {
-                // What follows at once has happened by then.
-                std::thread::sleep(Duration::from_millis(15));
+                // What follows by itself has happened by then; an abort would end it.
+                let ends = self.standing().iter().any(|(_, gate)| gate.is_none());
+                std::thread::sleep(Duration::from_millis(if ends { 150 } else { 15 }));
                 if over(self) {
                     return Ok(());
                 }
@@ -189,6 +211,14 @@ impl Play<'_> {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// A long wait before a request is made again.
+    fn waits(&mut self) -> bool {
+        self.host.drain();
+        let told = self.host.told().iter().rev();
+        let mut last = told.filter(|event| RETRIES.contains(&event["type"].as_str().unwrap_or_default()));
+        last.next().is_some_and(|event| event["delayMs"].as_u64().is_some_and(|delay| delay > 1_000))
     }
 
     fn release(&mut self) -> Result<(), String> {

@@ -224,12 +224,57 @@ impl Draw {
         self.step(step);
     }
 
+    /// A summary of a branch that somebody calls off.
+    pub(super) fn navigate_and_stop(&mut self) {
+        let number = self.script.len();
+        self.script.push(json!({"content": [{"type": "text", "text": "half"}], "hang": true}));
+        let name = format!("navigate {number}");
+        let step = json!({"do": "navigate", "target": self.target(), "summarize": true, "as": name});
+        self.step(step);
+        self.step(json!({"do": "waitModel", "reply": number}));
+        for _ in 0..self.dice.roll(2) {
+            self.aside();
+        }
+        let ending = *self.dice.pick(&["abort", "abortBranchSummary"]);
+        self.step(json!({"do": ending}));
+        self.step(json!({"do": "join", "of": name}));
+    }
+
+    /// A wait for another try, during which things happen.
+    pub(super) fn retry(&mut self) {
+        let text = self.words();
+        let error = format!("overloaded, number {}", self.script.len());
+        let failed = match self.chance(50) {
+            true => json!({"immediateError": error}),
+            false => json!({"stop": "error", "error": error, "content": self.spoken()}),
+        };
+        self.script.push(failed);
+        self.step(json!({"do": "start", "text": text}));
+        self.step(json!({"do": "waitEvent", "event": {"type": "auto_retry_start", "errorMessage": error}}));
+        for _ in 0..self.dice.roll(4) {
+            self.meanwhile();
+        }
+        let ending = *self.dice.pick(&["abort", "abortRetry", "compact"]);
+        if ending == "compact" {
+            let summary = self.summary();
+            self.reply(summary);
+        }
+        self.step(json!({"do": ending}));
+        for _ in 0..self.dice.roll(3) {
+            self.replies();
+        }
+        self.step(json!({"do": "waitIdle"}));
+    }
+
     pub(super) fn act(&mut self) {
         match self.dice.roll(20) {
+            0 | 1 if self.patient => self.retry(),
             0..=6 => self.prompt(),
             7..=10 => self.busy(),
             11 | 12 => self.compact(),
+            13 | 14 if self.chance(15) => self.navigate_and_stop(),
             13 | 14 => self.navigate(),
+            15 if self.patient => self.retry(),
             15 => {
                 // Ours go on with what the session uses (D-fork-live).
                 let which = if self.changed { 4 + self.dice.roll(2) } else { self.dice.roll(6) };

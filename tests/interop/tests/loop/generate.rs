@@ -29,11 +29,13 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         sessions: 1,
         real: false,
         changed: false,
+        patient: false,
         tight: false,
     };
     // Numbers of tokens are exact only where both declare the same tools.
     draw.real = draw.chance(40);
     draw.tight = !draw.real && draw.chance(50);
+    draw.patient = draw.chance(15);
     let acts = 3 + draw.dice.roll(7);
     for _ in 0..acts {
         draw.act();
@@ -43,7 +45,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         false => (200_000, *draw.dice.pick(&[1, 20_000])),
     };
     let mut settings = json!({
-        "retry": {"enabled": draw.chance(90), "maxRetries": draw.dice.roll(4), "baseDelayMs": 1},
+        "retry": {"enabled": draw.chance(90), "maxRetries": draw.dice.roll(4), "baseDelayMs": if draw.patient { 30_000 } else { 1 }},
         "compaction": {"enabled": draw.chance(85), "reserveTokens": *draw.dice.pick(&[0, 500, 2_000]), "keepRecentTokens": keep},
         "cacheWarming": "off",
     });
@@ -68,7 +70,8 @@ pub(super) fn scenario(seed: u64) -> Scenario {
             {"id": "one", "reasoning": true, "contextWindow": window, "maxTokens": 4_000},
             {"id": "two", "reasoning": false, "contextWindow": window * 2, "maxTokens": 1_000},
         ],
-        "options": {"model": *draw.dice.pick(&["one", "one", "two"]), "thinkingLevel": level, "replacement": replacement},
+        "options": {"model": *draw.dice.pick(&["one", "one", "two"]), "thinkingLevel": level, "replacement": replacement,
+            "inMemory": draw.chance(6)},
         "builtins": if draw.real { json!(["read", "bash", "edit", "write", "grep", "ls"]) } else { json!([]) },
         "tools": tools(draw.real),
         "script": draw.script,
@@ -136,6 +139,8 @@ pub(super) struct Draw {
     pub(super) real: bool,
     /// Model, level or tools are not those of the beginning.
     pub(super) changed: bool,
+    /// Waits for another try are long.
+    pub(super) patient: bool,
     /// Windows are small and answers count much.
     pub(super) tight: bool,
 }

@@ -70,6 +70,11 @@ impl Draw {
         }
     }
 
+    /// An error worth repeating the request for, where that does not take long.
+    fn passing(&mut self) -> &'static str {
+        self.dice.pick(if self.patient { LASTING } else { PASSING })
+    }
+
     pub(super) fn spoken(&mut self) -> Vec<Value> {
         let mut content = Vec::new();
         if self.chance(25) {
@@ -184,12 +189,12 @@ impl Draw {
                 reply["stop"] = "stop".into();
                 reply
             }
-            13 => json!({"immediateError": *self.dice.pick(PASSING)}),
-            14 | 15 => json!({"stop": "error", "error": *self.dice.pick(PASSING), "content": self.spoken()}),
+            13 => json!({"immediateError": self.passing()}),
+            14 | 15 => json!({"stop": "error", "error": self.passing(), "content": self.spoken()}),
             16 => {
                 let mut reply = self.calls();
                 reply["stop"] = "error".into();
-                reply["error"] = (*self.dice.pick(PASSING)).into();
+                reply["error"] = (self.passing()).into();
                 reply
             }
             17 => {
@@ -215,7 +220,7 @@ impl Draw {
             0 => json!({"stop": "error", "error": *self.dice.pick(LASTING), "content": self.spoken()}),
             1 => json!({"immediateError": *self.dice.pick(LASTING)}),
             2 => json!({"throw": *self.dice.pick(LASTING)}),
-            3 => json!({"throw": *self.dice.pick(PASSING)}),
+            3 => json!({"throw": self.passing()}),
             4 => json!({"content": []}),
             5 => {
                 let mut reply = self.calls();
@@ -240,7 +245,8 @@ impl Draw {
     pub(super) fn summary(&mut self) -> Value {
         match self.dice.roll(12) {
             0 => {
-                self.script.push(json!({"stop": "error", "error": *self.dice.pick(PASSING)}));
+                let error = self.passing();
+                self.script.push(json!({"stop": "error", "error": error}));
                 // pi forgets `summarization_retry_finished` (S248) when the repeated request throws.
                 match self.summary() {
                     reply if reply.get("throw").is_some() => json!({"content": [{"type": "text", "text": "at last"}]}),
