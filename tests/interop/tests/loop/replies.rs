@@ -72,7 +72,8 @@ impl Draw {
 
     /// An error worth repeating the request for, where that does not take long.
     fn passing(&mut self) -> &'static str {
-        self.dice.pick(if self.patient { LASTING } else { PASSING })
+        let errors = if self.patient { LASTING } else { PASSING };
+        self.dice.pick(errors)
     }
 
     pub(super) fn spoken(&mut self) -> Vec<Value> {
