@@ -73,7 +73,8 @@ impl Draw {
     /// An error worth repeating the request for, where that does not take long.
     fn passing(&mut self) -> &'static str {
         let errors = if self.patient { LASTING } else { PASSING };
-        self.dice.pick(errors)
+        let error: &&str = self.dice.pick(errors);
+        error
     }
 
     pub(super) fn spoken(&mut self) -> Vec<Value> {
