@@ -84,7 +84,7 @@ fn promise(id: &'static str, mut ids: Vec<&'static str>, broken: Vec<Mismatch>) 
     outcome(broken, ids)
 }
 
-fn forks(case: &Case) -> bool {
+pub(super) fn forks(case: &Case) -> bool {
     case.expected["steps"]
         .as_array()
         .into_iter()
