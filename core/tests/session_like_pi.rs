@@ -252,3 +252,29 @@ fn a_cancelled_wait_goes_on_with_what_is_queued() {
     assert_eq!((result.text.as_str(), result.aborted), ("answer", false));
     assert_eq!(users(&control.requests().pop().unwrap().messages), ["go", "instead"]);
 }
+
+/// Both requests of a compaction are made as it began.
+#[test]
+fn a_compaction_is_made_by_one_model_at_one_level() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let sum = |text: &str| json!({"content": [{"type": "text", "text": text}], "waitGate": text});
+    let script = json!([text("a"), text("b"), sum("first"), sum("second")]);
+    let keep = json!({"compaction": {"keepRecentTokens": 1}});
+    let settings = Settings::from_values(keep.as_object().unwrap().clone());
+    let (session, control) = scripted_with(&engine, dir.path(), script, |options| options.settings(settings));
+    run(&session, "one");
+    run(&session, "two");
+    let compacting = {
+        let session = session.clone();
+        std::thread::spawn(move || block_on(session.compact(None)).unwrap())
+    };
+    block_on(control.reached(2));
+    block_on(session.set_thinking_level("high")).unwrap();
+    control.gates().open("first");
+    control.gates().open("second");
+    assert!(compacting.join().unwrap().summary.ends_with("second"));
+    let levels: Vec<String> = control.requests().into_iter().map(|request| request.thinking_level).collect();
+    assert_eq!(levels[2..], ["off", "off"]);
+    assert_eq!(session.state().thinking_level, "high");
+}

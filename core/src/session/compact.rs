@@ -126,12 +126,13 @@ impl Actor {
         focus: Option<&str>,
         reason: CompactionReason,
     ) -> Result<(String, Option<Usage>)> {
+        let request = self.summary_request()?;
         let mut spent: Option<Usage> = None;
         let mut summary = None;
         if !plan.history.is_empty() {
             let conversation = serialise::conversation(&plan.history);
             let text = summary_request::history(&conversation, plan.previous_summary.as_deref(), focus);
-            let (text, usage) = self.ask_summary(&text, Some(reason)).await?;
+            let (text, usage) = self.ask_summary_as(request.clone(), &text, Some(reason)).await?;
             spent = usage.as_ref().and_then(Usage::from_value);
             summary = Some(text);
         }
@@ -140,7 +141,7 @@ impl Actor {
         }
         let history = summary.or(plan.previous_summary.clone()).unwrap_or_else(|| NO_HISTORY.to_owned());
         let text = summary_request::turn_prefix(&serialise::conversation(&plan.turn_prefix), focus);
-        let (prefix, usage) = self.ask_summary(&text, Some(reason)).await?;
+        let (prefix, usage) = self.ask_summary_as(request, &text, Some(reason)).await?;
         let usage = usage.as_ref().and_then(Usage::from_value);
         let spent = match (spent, usage) {
             (Some(a), Some(b)) => Some(a.add(&b)),

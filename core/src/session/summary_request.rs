@@ -89,18 +89,33 @@ impl Actor {
         text: &str,
         compaction: Option<CompactionReason>,
     ) -> Result<(String, Option<Value>)> {
-        let system = SystemMessage { content: SYSTEM.to_owned(), timestamp: now_ms(), ..SystemMessage::default() };
-        let messages = vec![Arc::new(system.message()), Arc::new(Message::user(text, Vec::new(), now_ms()))];
+        let request = self.summary_request()?;
+        self.ask_summary_as(request, text, compaction).await
+    }
+
+    /// A request for a summary by the model and at the level of now, without a text. All requests of one compaction are made
+    /// of one, whatever is chosen meanwhile.
+    pub(crate) fn summary_request(&self) -> Result<Request> {
         let mut request = self.request()?;
         // Nothing like it is sent again (S181).
         Arc::make_mut(&mut request.options).cache_retention = CacheRetention::None;
-        let request = Request {
-            messages: Arc::new(messages),
-            tools: Arc::new(Vec::new()),
-            session_id: uuid::Uuid::now_v7().to_string(),
-            purpose: Purpose::Summary,
-            ..request
-        };
+        request.messages = Arc::new(Vec::new());
+        request.tools = Arc::new(Vec::new());
+        request.purpose = Purpose::Summary;
+        Ok(request)
+    }
+
+    /// [`Actor::ask_summary`] with a request of [`Actor::summary_request`].
+    pub(crate) async fn ask_summary_as(
+        &mut self,
+        mut request: Request,
+        text: &str,
+        compaction: Option<CompactionReason>,
+    ) -> Result<(String, Option<Value>)> {
+        let system = SystemMessage { content: SYSTEM.to_owned(), timestamp: now_ms(), ..SystemMessage::default() };
+        let messages = vec![Arc::new(system.message()), Arc::new(Message::user(text, Vec::new(), now_ms()))];
+        request.messages = Arc::new(messages);
+        request.session_id = uuid::Uuid::now_v7().to_string();
         let retry = self.settings().retry();
         let mut attempt = 0;
         let response = loop {
