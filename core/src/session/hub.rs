@@ -60,6 +60,7 @@ impl Hub {
     /// Takes a queue of several sessions away again.
     pub(crate) fn leave(&self, queue: &Arc<Queue>) {
         self.lock().queues.retain(|subscriber| !Arc::ptr_eq(&subscriber.queue, queue));
+        queue.wake();
     }
 
     /// Hands an event to everyone, never waiting. False when a subscriber is full, so that a run should wait.
@@ -83,7 +84,11 @@ impl Hub {
             let Some(event) = event else { return true };
             let pushed = subscriber.queue.push(event);
             room &= pushed != Pushed::Full;
-            pushed != Pushed::Gone && !(settled && subscriber.shared)
+            let leaves = settled && subscriber.shared;
+            if leaves {
+                subscriber.queue.wake(); // nobody else will
+            }
+            pushed != Pushed::Gone && !leaves
         });
         room
     }
@@ -107,12 +112,52 @@ impl Hub {
         Poll::Ready(())
     }
 
-    /// Ends every subscription of this session alone, after what is queued.
+    /// Ends every subscription of this session alone, after what is queued, and leaves the others.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        for subscriber in state.queues.drain(..).filter(|subscriber| !subscriber.shared) {
-            subscriber.queue.end();
+        for subscriber in state.queues.drain(..) {
+            match subscriber.shared {
+                true => subscriber.queue.wake(),
+                false => subscriber.queue.end(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The session that leaves may be the last that pushed: others wait for room, which only a reader can make.
+    #[test]
+    fn whoever_leaves_a_queue_of_several_sessions_wakes_its_reader() {
+        let leaving: [fn(&Hub, &Arc<Queue>); 3] = [
+            |hub, _| assert!(hub.push(EventKind::AgentSettled { aborted: false })),
+            |hub, queue| hub.leave(queue),
+            |hub, _| hub.close(),
+        ];
+        for leave in leaving {
+            let (hub, queue, woken) = (Hub::new("s".into(), 1), Arc::new(Queue::shared(8)), Arc::new(Woken::default()));
+            hub.join(&queue);
+            let waker = Waker::from(woken.clone());
+            assert!(queue.poll_next(&mut Context::from_waker(&waker)).is_pending());
+            assert!(hub.push(EventKind::AgentStart));
+            assert_eq!(woken.0.load(Ordering::Relaxed), 0, "events come in batches");
+            leave(&hub, &queue);
+            assert_eq!(woken.0.load(Ordering::Relaxed), 1);
         }
     }
 }
