@@ -12,14 +12,12 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// Something is there to be taken, or will never be.
+    /// Nothing more will come.
     pub(super) fn ring(&self) {
-        if let Some(fd) = &*self.lock() {
-            fd.set();
-        }
+        self.update(|| false);
     }
 
-    /// Something was taken. `is_quiet` is asked under the lock: who rings has put something there before.
+    /// Something came or was taken. `is_quiet` is asked under the lock, after that.
     pub(super) fn update(&self, is_quiet: impl FnOnce() -> bool) {
         if let Some(fd) = &*self.lock() {
             if is_quiet() { fd.clear() } else { fd.set() }

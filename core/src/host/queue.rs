@@ -48,7 +48,7 @@ impl Asking {
     /// False when nobody takes notices any more.
     fn send(&self, notice: Notice) -> bool {
         let sent = self.sender.try_send(notice).is_ok();
-        self.bell.ring();
+        self.bell.update(|| self.sender.is_empty() && !self.sender.is_closed()); // it may have been taken meanwhile
         sent
     }
 }
