@@ -58,6 +58,7 @@ pub mod scripted;
 mod services;
 pub mod sse;
 mod strict;
+pub mod thinking;
 mod tool_changes;
 mod transcript;
 mod wire;

@@ -155,7 +155,7 @@ impl Model {
     /// The level this model does when asked for `wanted` (P81).
     pub fn clamp_level(&self, wanted: &str) -> &str {
         let levels: Vec<&str> = self.thinking_levels.iter().map(String::as_str).collect();
-        crate::session::thinking::clamp(wanted, &levels)
+        super::thinking::clamp(wanted, &levels)
     }
 
     /// The level a request asks for (P81); `None` for off, also at a model that cannot be off: then nothing is said (P310, P406).

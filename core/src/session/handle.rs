@@ -7,9 +7,10 @@ use super::actor::Actor;
 use super::command::{Command, Input, Reply};
 use super::event::EventKind;
 use super::options::{PromptOptions, WhenRunning};
-use super::{Events, command, thinking};
+use super::{Events, command};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Message;
+use crate::providers::thinking;
 use crate::system::clock::now_ms;
 
 impl Actor {

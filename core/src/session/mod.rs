@@ -40,7 +40,6 @@ mod sibling;
 pub mod stats;
 pub mod summary;
 mod summary_request;
-pub mod thinking;
 mod tool_settings;
 
 pub use adopt::AdoptOptions;

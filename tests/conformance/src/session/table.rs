@@ -2,9 +2,9 @@
 
 use branchline::agent::classify;
 use branchline::message::{Message, Usage};
+use branchline::providers::thinking;
 use branchline::resources::settings::Settings;
 use branchline::session::stats::SessionStats;
-use branchline::session::thinking;
 use serde_json::{Map, Value, json};
 
 use super::Case;
