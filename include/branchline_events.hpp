@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace branchline {
 
@@ -60,6 +61,18 @@ public:
     if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
     call.check(status);
     use(Event(event));
+    return true;
+  }
+  /// Calls `use` with the next events, at most `most`. False when none came in time or none will come.
+  bool next_batch(std::size_t most, std::uint32_t timeout_ms, const Listener &use) {
+    detail::Call call;
+    std::vector<const branchline_event *> events(most);
+    std::size_t count = 0;
+    branchline_status status =
+        branchline_events_next_batch(handle_.get(), timeout_ms, events.data(), most, &count, call.out());
+    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
+    call.check(status);
+    for (std::size_t n = 0; n < count; n++) use(Event(events[n]));
     return true;
   }
   /// Readable while events are queued and after the end.

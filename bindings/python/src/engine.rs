@@ -165,13 +165,19 @@ impl Engine {
         Ok(self::session(async move { engine.import_session(path, options).await }, heir))
     }
 
-    /// Sessions as tuples `(path, id, cwd, name, parent, created, modified, messages, first message)`; times in
+    /// Sessions as tuples `(path, id, cwd, name, parent, created, modified, messages, first message, all text)`; times in
     /// milliseconds since 1970.
-    #[pyo3(signature = (cwd = None, session_dir = None))]
-    fn list_sessions(&self, py: Python<'_>, cwd: Option<PathBuf>, session_dir: Option<PathBuf>) -> PyResult<Pending> {
+    fn list_sessions(
+        &self,
+        py: Python<'_>,
+        cwd: Option<PathBuf>,
+        session_dir: Option<PathBuf>,
+        agent_dir: Option<PathBuf>,
+        text: bool,
+    ) -> PyResult<Pending> {
         let engine = self.engine.get(py)?.clone();
-        let location = CreateOptions { session_dir, ..CreateOptions::default() };
-        let options = ListOptions { location, ..ListOptions::default() };
+        let location = CreateOptions { session_dir, agent_dir, ..CreateOptions::default() };
+        let options = ListOptions { location, text, ..ListOptions::default() };
         let list = async move { engine.list_sessions(cwd, options).await };
         Ok(Pending::new(list, |py, sessions| {
             let rows = sessions.into_iter().map(|session| info(py, session)).collect::<PyResult<Vec<_>>>()?;
@@ -218,6 +224,7 @@ fn info(py: Python<'_>, session: SessionInfo) -> PyResult<Bound<'_, PyAny>> {
         session.modified,
         session.message_count,
         session.first_message,
+        session.all_messages_text,
     );
     Ok(row.into_pyobject(py)?.into_any())
 }

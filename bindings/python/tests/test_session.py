@@ -34,7 +34,9 @@ def test_create_run_and_open_again(engine, scripted):
         assert recent.path == path
     listed = engine.list_sessions(session.cwd)
     assert [(info.path, info.name, info.first_message) for info in listed] == [(path, "sums", "Two and two?")]
-    assert listed[0].created <= listed[0].modified
+    assert listed[0].created <= listed[0].modified and listed[0].text is None
+    assert "Four." in engine.list_sessions(session.cwd, text=True)[0].text
+    assert engine.list_sessions(agent_dir=path.parent / "nothing") == []
 
 
 def test_in_memory_leaves_no_file(scripted, tmp_path):

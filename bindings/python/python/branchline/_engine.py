@@ -58,6 +58,8 @@ class SessionInfo:
     modified: datetime
     message_count: int
     first_message: str
+    text: Optional[str] = None
+    """All text of the session, if it was asked for."""
 
 
 class ScriptControl:
@@ -289,8 +291,10 @@ class EngineCore(CatalogueOperations):
     def _import(self, path: PathLike, options: Mapping[str, Any], in_loop: bool = False) -> Call[native.Session]:
         return Call(self._native.import_session(path, self._keywords(keywords(OpenOptions, options), in_loop)))
 
-    def _list_sessions(self, cwd: Optional[PathLike], session_dir: Optional[PathLike]) -> Call[List[SessionInfo]]:
-        return Call(self._native.list_sessions(cwd, session_dir), _infos)
+    def _list_sessions(
+        self, cwd: Optional[PathLike], session_dir: Optional[PathLike], agent_dir: Optional[PathLike], text: bool
+    ) -> Call[List[SessionInfo]]:
+        return Call(self._native.list_sessions(cwd, session_dir, agent_dir, text), _infos)
 
     def _shutdown(self) -> Call[None]:
         return Call(self._native.shutdown())

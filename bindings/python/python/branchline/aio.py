@@ -198,10 +198,15 @@ class Engine(EngineCore):
         return Session(await self._import(path, options, in_loop=True))
 
     async def list_sessions(
-        self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None
+        self,
+        cwd: Optional[PathLike] = None,
+        *,
+        session_dir: Optional[PathLike] = None,
+        agent_dir: Optional[PathLike] = None,
+        text: bool = False,
     ) -> List[SessionInfo]:
-        """The session files of a working directory, or of all, newest first."""
-        return await self._list_sessions(cwd, session_dir)
+        """The session files of a working directory, or of all, newest first. ``text``: with all they say."""
+        return await self._list_sessions(cwd, session_dir, agent_dir, text)
 
     async def add_replay(self, path: PathLike, name: str = "replay", *, compare_tool_results: bool = True) -> Replay:
         """Adds the models that answered in a session file, ``NAME/ID``; they give the recorded answers again."""
@@ -365,10 +370,15 @@ class Toolbox(ToolboxCore):
 
 
 async def list_sessions(
-    cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None, engine: Optional[EngineCore] = None
+    cwd: Optional[PathLike] = None,
+    *,
+    session_dir: Optional[PathLike] = None,
+    agent_dir: Optional[PathLike] = None,
+    text: bool = False,
+    engine: Optional[EngineCore] = None,
 ) -> List[SessionInfo]:
-    """The session files of a working directory, or of all, newest first."""
-    return await (engine or default_engine())._list_sessions(cwd, session_dir)
+    """The session files of a working directory, or of all, newest first. ``text``: with all they say."""
+    return await (engine or default_engine())._list_sessions(cwd, session_dir, agent_dir, text)
 
 
 async def read_session(path: PathLike) -> Tree:

@@ -207,10 +207,15 @@ class Engine(EngineCore):
         return Session(self._import(path, options).wait())
 
     def list_sessions(
-        self, cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None
+        self,
+        cwd: Optional[PathLike] = None,
+        *,
+        session_dir: Optional[PathLike] = None,
+        agent_dir: Optional[PathLike] = None,
+        text: bool = False,
     ) -> List[SessionInfo]:
-        """The session files of a working directory, or of all, newest first."""
-        return self._list_sessions(cwd, session_dir).wait()
+        """The session files of a working directory, or of all, newest first. ``text``: with all they say."""
+        return self._list_sessions(cwd, session_dir, agent_dir, text).wait()
 
     def add_replay(self, path: PathLike, name: str = "replay", *, compare_tool_results: bool = True) -> Replay:
         """Adds the models that answered in a session file, ``NAME/ID``; they give the recorded answers again.
@@ -260,7 +265,12 @@ class Engine(EngineCore):
 
 
 def list_sessions(
-    cwd: Optional[PathLike] = None, *, session_dir: Optional[PathLike] = None, engine: Optional[EngineCore] = None
+    cwd: Optional[PathLike] = None,
+    *,
+    session_dir: Optional[PathLike] = None,
+    agent_dir: Optional[PathLike] = None,
+    text: bool = False,
+    engine: Optional[EngineCore] = None,
 ) -> List[SessionInfo]:
-    """The session files of a working directory, or of all, newest first."""
-    return (engine or default_engine())._list_sessions(cwd, session_dir).wait()
+    """The session files of a working directory, or of all, newest first. ``text``: with all they say."""
+    return (engine or default_engine())._list_sessions(cwd, session_dir, agent_dir, text).wait()
