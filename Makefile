@@ -27,7 +27,7 @@ NEED  := sh tools/need.sh
 .PHONY: help demo test lint conformance bench-tree bench-tools bench-loop bench-stream bench-cancel fuzz header check-targets clean \
 	need-rust need-cc need-cxx need-python need-node \
 	demo-rust demo-c demo-python demo-node \
-	test-rust test-docs test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-map lint-header lint-python lint-node map
+	test-rust test-doc test-docs test-demo test-abi test-python test-node test-crash test-interop test-long test-local-model test-judges lint-rust lint-map lint-header lint-python lint-node map
 
 help:
 	@sed -n '2,21s/^# \{0,1\}//p' Makefile
@@ -57,7 +57,7 @@ demo-node: bindings/node/.built
 
 # --- test ------------------------------------------------------------------------------------------------------------
 
-test: test-rust test-docs conformance test-abi test-python test-node test-demo
+test: test-rust test-doc conformance test-abi test-python test-node test-demo
 
 # Also the crash, interoperability and committed conformance tests: all of the workspace's Rust.
 test-rust: need-rust need-node
@@ -68,9 +68,12 @@ test-demo:
 	@$(MAKE) --no-print-directory demo >/dev/null && echo "demo: every host ran"
 
 # Examples in the documentation of the code, and the Rust, C and C++ of the pages.
-test-docs: need-rust need-cc need-cxx need-python
-	cargo test --quiet --doc -p branchline
+test-docs: test-doc
 	cargo test --quiet -p branchline-docs
+
+# What of it `test-rust` does not run.
+test-doc: need-rust need-cc need-cxx need-python
+	cargo test --quiet --doc -p branchline
 	@sh tests/docs/c/run.sh
 
 test-crash: need-rust
