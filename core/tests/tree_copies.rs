@@ -130,3 +130,42 @@ fn a_fork_of_a_damaged_file_takes_what_is_json() {
     same_as_reopened(&fork);
     assert_eq!(std::fs::read(&path).unwrap(), before, "the source is as it was");
 }
+
+/// Runs of lines that are longer than what is copied at a time: every line is in its place, and the copy can be written
+/// to (S97).
+#[test]
+fn a_long_file_with_faults_is_copied_line_by_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("long.jsonl");
+    let header =
+        r#"{"type":"session","version":3,"id":"long","timestamp":"2026-01-05T08:00:00.000Z","cwd":"/work/demo"}"#;
+    let mut lines = vec![header.to_owned()];
+    for n in 0..6000 {
+        let parent = if n == 0 { "null".to_owned() } else { format!("\"e{}\"", n - 1) };
+        let message = json!({"role": "user", "content": format!("{n} {}", "words ".repeat(n % 160)), "timestamp": n});
+        lines.push(format!(
+            r#"{{"type":"message","id":"e{n}","parentId":{parent},"timestamp":"2026-01-05T08:00:00.000Z","message":{message}}}"#
+        ));
+        if n == 1000 || n == 4999 {
+            lines.push("{torn".to_owned());
+        }
+    }
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let options = CreateOptions { session_dir: Some(dir.path().join("forks")), ..Default::default() };
+    let fork = Tree::fork_from(&path, "/work/other", options).unwrap();
+    let last = fork.last_id();
+    assert_eq!((fork.entry_count(), last.as_deref()), (6000, Some("e5999")));
+    for n in [0, 999, 1001, 4998, 5001, 5999] {
+        assert_eq!(fork.entry(&format!("e{n}")).unwrap().unwrap().json(), lines_of(&lines, n).as_bytes());
+    }
+    let appended = Cursor::new(fork.clone()).append_message(&Message::user("more", vec![], 1)).unwrap();
+    let copy = std::fs::read_to_string(fork.path().unwrap()).unwrap();
+    let copied: Vec<&str> = copy.lines().skip(1).take(6000).collect();
+    let kept: Vec<&str> = lines[1..].iter().map(String::as_str).filter(|line| *line != "{torn").collect();
+    assert!(copied == kept && copy.lines().count() == 6002 && copy.lines().last().unwrap().contains(&appended));
+}
+
+fn lines_of(lines: &[String], n: usize) -> String {
+    let wanted = format!("\"id\":\"e{n}\"");
+    lines.iter().find(|line| line.contains(&wanted)).cloned().unwrap()
+}
