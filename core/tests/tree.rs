@@ -349,3 +349,26 @@ fn damage_without_end_is_counted_and_not_collected() {
         assert_eq!(tree.children(Some(&id)), [id]);
     }
 }
+
+/// S80: also the children of a parent that is not there, each once, as its last line has it.
+#[test]
+fn s80_children_of_a_missing_parent() {
+    let dir = tempfile::tempdir().unwrap();
+    let entry = |id: &str, parent: &str| {
+        format!(r#"{{"type":"custom","customType":"x","id":"{id}","parentId":"{parent}","timestamp":""}}"#)
+    };
+    let header = r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/w"}"#;
+    let lines = [
+        header.to_owned(),
+        entry("b", "gone"),
+        entry("a", "gone"),
+        entry("moved", "gone"),
+        entry("moved", "a"),
+        entry("b", "gone"),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let tree = Tree::open(write(dir.path(), &lines), OpenOptions::default()).unwrap();
+    assert_eq!(tree.children(Some("gone")), ["b", "a"]);
+    assert_eq!(tree.children(Some("a")), ["moved"]);
+    assert_eq!(tree.children(Some("never")), [""; 0]);
+}

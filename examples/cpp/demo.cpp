@@ -28,7 +28,16 @@ int main(int argc, char **argv) try {
 
   const std::string first = question;
   std::cout << "\n\nback to before it: " << session.navigate(first) << "\n> Which file would you read first?\n";
-  session.run("Which file would you read first?");
+  {
+    branchline::Events events = session.events(); // the other way: the program takes them, many at once
+    session.prompt("Which file would you read first?");
+    bool settled = false;
+    const auto look = [&settled](const branchline::Event &event) {
+      settled = settled || event.type() == BRANCHLINE_EVENT_AGENT_SETTLED;
+    };
+    while (!settled && events.next_batch(64, BRANCHLINE_WAIT_FOREVER, look)) {
+    }
+  }
 
   branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);
   std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.tree_branch() << "\nother:  "

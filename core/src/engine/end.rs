@@ -30,9 +30,7 @@ impl Engine {
             runtime.shutdown_background();
         }
     }
-}
 
-impl Engine {
     /// [`shutdown`](Engine::shutdown) for a thread that may block, which also waits for the worker threads to end: after
     /// it nothing of the engine is left running. Never call it from an executor's task.
     ///

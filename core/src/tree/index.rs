@@ -367,6 +367,15 @@ impl Index {
         children
     }
 
+    /// Nodes that name this parent, which is not there, in order of first appearance.
+    pub(crate) fn waiting_for(&self, parent: &str) -> Vec<u32> {
+        let waiting = self.missing.get(parent).into_iter().flatten();
+        let mut nodes: Vec<u32> =
+            waiting.filter(|(node, line)| self.nodes[*node as usize].line == *line).map(|(node, _)| *node).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
     fn link(&mut self, node: u32) {
         let Some(adjacency) = &mut self.adjacency else { return };
         adjacency.push(node, self.nodes[node as usize].parent);

@@ -8,7 +8,7 @@ use super::index::{Index, ORPHAN};
 use super::kind::EntryKind;
 use super::labels::Label;
 use super::time::UNREADABLE;
-use super::tree::{State, Tree};
+use super::tree::Tree;
 
 /// A snapshot of the shape of a tree: roots, and each node's children sorted by time.
 ///
@@ -67,18 +67,6 @@ impl Index {
     fn stood_for_by(&self, line: usize) -> Option<u32> {
         let (node, _) = self.line(line);
         (self.line_of(node) == line).then_some(node)
-    }
-}
-
-impl State {
-    /// Entries that name this parent, which is not there. Their lines are read.
-    pub(crate) fn orphans_of(&self, parent: &str) -> Vec<String> {
-        let orphans = (0..self.index.node_count() as u32).filter(|node| self.index.node(*node).parent == ORPHAN);
-        let entries = orphans.filter_map(|node| self.entry(node).ok());
-        entries
-            .filter(|entry| entry.parent_id().as_deref() == Some(parent))
-            .map(|entry| entry.id().to_owned())
-            .collect()
     }
 }
 

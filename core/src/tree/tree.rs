@@ -234,14 +234,11 @@ impl Tree {
     /// also name a parent that is not there.
     pub fn children(&self, id: Option<&str>) -> Vec<String> {
         let mut state = self.write();
-        let parent = match id {
-            None => None,
-            Some(id) => match state.index.find(id) {
-                Some(node) => Some(node),
-                None => return state.orphans_of(id),
-            },
+        let children = match id.map(|id| (id, state.index.find(id))) {
+            None => state.index.children(None),
+            Some((_, Some(node))) => state.index.children(Some(node)),
+            Some((id, None)) => state.index.waiting_for(id),
         };
-        let children = state.index.children(parent);
         children.into_iter().map(|node| state.index.id(node).to_owned()).collect()
     }
 

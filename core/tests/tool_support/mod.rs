@@ -10,11 +10,14 @@ use serde_json::Value;
 static RUNTIME: LazyLock<tokio::runtime::Runtime> =
     LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap());
 
-/// Built-in tools that live as long as the test, and with them the files of long output.
-static TOOLS: LazyLock<Vec<Arc<dyn Tool>>> = LazyLock::new(tools::builtin);
+thread_local! {
+    /// Built-in tools that live as long as the thread of the test, and with them the files of long output: those of a
+    /// static would stay behind.
+    static TOOLS: Vec<Arc<dyn Tool>> = tools::builtin();
+}
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
-    TOOLS.iter().find(|tool| tool.definition().name == name).unwrap().clone()
+    TOOLS.with(|tools| tools.iter().find(|tool| tool.definition().name == name).unwrap().clone())
 }
 
 pub(crate) fn new_call(name: &str, arguments: Value, cwd: &Path) -> ToolCall {

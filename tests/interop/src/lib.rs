@@ -47,7 +47,7 @@ pub struct Peer {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// pi's settings and credentials folder: empty, and gone with the peer.
+    /// pi's settings and credentials folder, and its temporary one: empty, and gone with the peer.
     _agent: tempfile::TempDir,
 }
 
@@ -72,6 +72,8 @@ impl Peer {
             .arg(root.join("tests/interop").join(name))
             .env("PI_ROOT", &pi)
             .env("PI_CODING_AGENT_DIR", agent.path())
+            // pi leaves its files with long output where they are.
+            .env("TMPDIR", agent.path())
             .env("PI_OFFLINE", "1")
             .env("PI_SKIP_VERSION_CHECK", "1")
             .env("PI_TELEMETRY", "0")

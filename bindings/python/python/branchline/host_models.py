@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterable, Awaitable, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from ._names import camel_keys
-from ._question import Question, late
+from ._question import Question, question
 from .errors import CancelledError, InvalidArgumentError
 from .events import JsonObject, text_of
 from .models import Key, key_value
@@ -178,28 +178,6 @@ def _definition(model: Any) -> Any:
     return definition
 
 
-def _question(
-    name: str,
-    function: Callable[..., Any],
-    call: Callable[[ToolContext], Any],
-    read: Callable[[Any], Any],
-    holds: str = "",
-) -> Question:
-    """What requests to ``function`` go to: ``call`` calls it, ``read`` reads what it gives, at once or later."""
-    if is_async(function):
-
-        async def aask(context: ToolContext) -> Any:
-            return read(await call(context))
-
-        return Question(name, True, aask, holds)
-
-    def ask(context: ToolContext) -> Any:
-        answer = call(context)
-        return late(answer, read) if hasattr(answer, "__await__") else read(answer)
-
-    return Question(name, False, ask, holds)
-
-
 def _arguments(context: ToolContext) -> Dict[str, Any]:
     value: Dict[str, Any] = json.loads(context._request.arguments_json())
     return value
@@ -234,7 +212,7 @@ def key_question(source: KeySource) -> Question:
         value = _arguments(context)
         return source(KeyRequest(value["provider"], value["model"], value["baseUrl"]))
 
-    return _question("keys", source, call, _key)
+    return question("keys", source, call, _key)
 
 
 LoginSource = Callable[[str, JsonObject], Union[Mapping[str, Any], Awaitable[Mapping[str, Any]]]]
@@ -256,7 +234,7 @@ def login_question(source: LoginSource, holds: str) -> Question:
         value = _arguments(context)
         return source(value["provider"], value["login"])
 
-    return _question("logins", source, call, _login, holds)
+    return question("logins", source, call, _login, holds)
 
 
 @dataclass(frozen=True)
@@ -292,4 +270,4 @@ def payload_question(hook: PayloadHook) -> Question:
         value = _arguments(context)
         return hook(PayloadRequest(value["provider"], value["model"], value["api"], value["body"]))
 
-    return _question("payloads", hook, call, _body)
+    return question("payloads", hook, call, _body)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _branchline as native
-from ._question import Question, late
+from ._question import Question, question
 from .errors import InvalidArgumentError
 from .events import JsonObject
 from .options import PathLike, json_text
-from .tools import ToolContext, is_async
+from .tools import ToolContext
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -167,19 +167,7 @@ class Permissions:
         handler = self.handler
         if handler is None:
             return None
-        if is_async(handler):
-
-            async def aask(context: ToolContext) -> Any:
-                answer: Any = handler(PermissionRequest(context))
-                return _answer(await answer)
-
-            return Question("permissions", True, aask)
-
-        def ask(context: ToolContext) -> Any:
-            answer: Any = handler(PermissionRequest(context))
-            return late(answer, _answer) if hasattr(answer, "__await__") else _answer(answer)
-
-        return Question("permissions", False, ask)
+        return question("permissions", handler, lambda context: handler(PermissionRequest(context)), _answer)
 
 
 def as_permissions(value: Any) -> Permissions:

@@ -300,23 +300,17 @@ fn request(request: &RecordedRequest, host: &Host) -> Value {
 
 fn state(host: &Host) -> Result<Value, Error> {
     let session = host.session();
-    let (state, tree) = (session.state(), session.tree());
+    let state = session.state();
     let stats = block_on(session.stats())?;
     let tokens = &stats.tokens;
     let model = state.model.as_deref().map(|name| name.split_once('/').map_or(name, |(_, id)| id));
-    let mut labels: Vec<(u64, String)> = tree
-        .labels()
-        .into_iter()
-        .map(|(target, label)| (record::index(session, &target).as_u64().unwrap_or(0), label.text))
-        .collect();
-    labels.sort();
     Ok(json!({
         "leaf": record::leaf(session),
         "name": session.name(),
         "model": model,
         "thinkingLevel": state.thinking_level,
         "tools": state.tools,
-        "labels": labels,
+        "labels": record::labels(session),
         "forkable": block_on(session.fork_messages())?.into_iter().map(|message| message.text).collect::<Vec<_>>(),
         "contextTokens": block_on(session.context_usage())?.tokens,
         "pending": state.steering.len() + state.follow_up.len(),

@@ -41,6 +41,15 @@ fn number(at: Option<usize>) -> Value {
     at.map_or(Value::Null, Value::from)
 }
 
+/// Numbers of entries and their labels.
+pub(super) fn labels(session: &Session) -> Vec<(u64, String)> {
+    let labels = session.tree().labels().into_iter();
+    let mut labels: Vec<(u64, String)> =
+        labels.map(|(target, label)| (index(session, &target).as_u64().unwrap_or(0), label.text)).collect();
+    labels.sort();
+    labels
+}
+
 pub(super) fn leaf(session: &Session) -> Value {
     session.leaf().map_or(Value::Null, |leaf| index(session, &leaf))
 }

@@ -320,15 +320,7 @@ fn query(session: &Session, what: &str) -> Result<Value, Error> {
         "name" => session.name().into(),
         "idle" => (state.phase == Phase::Idle).into(),
         "running" => state.running.into(),
-        "labels" => {
-            let mut labels: Vec<(u64, String)> = tree
-                .labels()
-                .into_iter()
-                .map(|(target, label)| (record::index(session, &target).as_u64().unwrap_or(0), label.text))
-                .collect();
-            labels.sort();
-            labels.into_iter().map(|(at, text)| json!([at, text])).collect()
-        }
+        "labels" => json!(record::labels(session)),
         "contextTokens" => block_on(session.context_usage())?.tokens.into(),
         "stats" => {
             let stats = block_on(session.stats())?;
