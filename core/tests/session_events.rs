@@ -3,6 +3,11 @@
 #[path = "session_support/mod.rs"]
 mod support;
 
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use branchline::{Event, Events, PromptOptions, Run, RunResult, Session, SubscribeOptions, block_on};
@@ -78,6 +83,87 @@ fn sessions_do_not_wait_for_each_other() {
     assert_eq!(stuck.state().phase, branchline::Phase::Running);
     drop(unread);
     block_on(stuck_run.result()).unwrap();
+}
+
+/// Notes that the reader is woken, and whether it was when the caller is.
+#[derive(Default)]
+struct Order {
+    reader: AtomicBool,
+    caller_first: AtomicBool,
+}
+
+struct Reader(Arc<Order>);
+
+impl Wake for Reader {
+    fn wake(self: Arc<Self>) {
+        self.0.reader.store(true, Ordering::SeqCst);
+    }
+}
+
+struct Caller(Arc<Order>, std::thread::Thread);
+
+impl Wake for Caller {
+    fn wake(self: Arc<Self>) {
+        if !self.0.reader.load(Ordering::SeqCst) {
+            self.0.caller_first.store(true, Ordering::SeqCst);
+        }
+        self.1.unpark();
+    }
+}
+
+/// Waits for a call and says whether it was answered before the reader of `events`, which waits, was woken.
+fn answered_first<T>(events: &Events, meanwhile: impl FnOnce(), call: impl Future<Output = T>) -> (T, bool) {
+    let order = Arc::new(Order::default());
+    let reader = Waker::from(Arc::new(Reader(order.clone())));
+    let mut reading = pin!(events.next());
+    assert!(reading.as_mut().poll(&mut Context::from_waker(&reader)).is_pending());
+    let caller = Waker::from(Arc::new(Caller(order.clone(), std::thread::current())));
+    let mut call = pin!(call);
+    let mut meanwhile = Some(meanwhile);
+    loop {
+        if let Poll::Ready(value) = call.as_mut().poll(&mut Context::from_waker(&caller)) {
+            return (value, order.caller_first.load(Ordering::SeqCst));
+        }
+        if let Some(begin) = meanwhile.take() {
+            begin();
+        }
+        std::thread::park();
+    }
+}
+
+/// A host may end, or let go of its reader, when a call is answered: what the call caused must be on its way by then.
+#[test]
+fn readers_are_woken_before_who_waits_for_a_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let gated = |gate: &str| json!({"content": [{"type": "text", "text": "x"}], "waitGate": gate});
+    let (session, control) = scripted(&engine, dir.path(), json!([gated("a"), gated("b")]));
+    let events = session.subscribe(SubscribeOptions::default());
+    let begin = |request| {
+        let run = block_on(session.prompt("go", PromptOptions::default())).unwrap();
+        block_on(control.reached(request));
+        std::thread::sleep(Duration::from_millis(20)); // until the session waits
+        while events.try_next().is_some() {}
+        run
+    };
+    let drain = || while events.try_next().is_some() {};
+
+    let (named, first) = answered_first(&events, || (), session.set_name("a name"));
+    named.unwrap();
+    assert!(!first, "the answer of a command");
+    drain();
+    let run = begin(0);
+    let (result, first) = answered_first(&events, || control.gates().open("a"), run.result());
+    result.unwrap();
+    assert!(!first, "the result of a run");
+    drain();
+    let _run = begin(1);
+    let (idle, first) = answered_first(&events, || control.gates().open("b"), session.wait_idle());
+    idle.unwrap();
+    assert!(!first, "an idle session");
+    drain();
+    let (refused, first) = answered_first(&events, || (), session.compact(None));
+    assert!(refused.is_err() && !first, "a compaction");
 }
 
 #[test]

@@ -170,12 +170,13 @@ impl Bridge {
         });
     }
 
-    /// Answers after everything that was ready to be answered before.
     #[napi]
     pub fn sanitize_for_display(&self, text: String) -> String {
         branchline::sanitize_for_display(&text).into_owned()
     }
 
+    /// Answers after everything that was ready to be answered before. Events that a call caused are: their readers are woken
+    /// before the call is answered.
     #[napi]
     pub fn flush(&self, ticket: u32) {
         self.shared.start(ticket, async { Ok(Outcome::Nothing) });

@@ -176,13 +176,16 @@ impl Actor {
             match command {
                 Ok(Command::Prompt { input, options, reply }) => actor.prompt(input, options, reply).await,
                 Ok(Command::Compact { instructions, reply }) => {
-                    let _ = reply.send(actor.compact(instructions.as_deref()).await);
+                    let result = actor.compact(instructions.as_deref()).await;
+                    actor.reply(reply, result);
                 }
                 Ok(Command::Navigate { target, options, reply }) => {
-                    let _ = reply.send(actor.navigate(&target, options).await);
+                    let result = actor.navigate(&target, options).await;
+                    actor.reply(reply, result);
                 }
                 Ok(Command::Adopt { target, others, options, reply }) => {
-                    let _ = reply.send(actor.adopt(target, &others, &options).await);
+                    let result = actor.adopt(target, &others, &options).await;
+                    actor.reply(reply, result);
                 }
                 Ok(command) => actor.handle(command),
                 Err(_) => break,
@@ -335,7 +338,7 @@ impl Actor {
         receiver
     }
 
-    /// Ends the activity: the last event, then the result, then idle.
+    /// Ends the activity: the last event, then the result, then idle. Readers are woken before who waits for these.
     pub(crate) fn settle(&mut self, result: Result<()>) {
         let Some(mut activity) = self.activity.take() else { return };
         let over = activity.spending.over();
@@ -347,6 +350,7 @@ impl Actor {
         }
         self.shared.settle();
         self.shared.hub.push(EventKind::AgentSettled { aborted });
+        self.shared.hub.wake();
         let responses: Vec<_> =
             activity.messages.iter().filter(|message| message.role() == Role::Assistant).cloned().collect();
         let last = responses.last();
@@ -371,6 +375,7 @@ impl Actor {
             self.shared.hub.push(EventKind::BudgetExceeded { over });
         }
         self.activity = None;
+        self.shared.hub.wake();
         self.shared.settle();
         self.shared.idle();
     }

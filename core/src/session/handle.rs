@@ -16,66 +16,65 @@ use crate::system::clock::now_ms;
 impl Actor {
     pub(crate) fn handle(&mut self, command: Command) {
         match command {
-            Command::Prompt { input, options, reply } => self.queue_prompt(input, options, reply),
-            Command::Queue { text, images, steer, reply } => {
-                self.queue(steer, &text, images);
-                let _ = reply.send(Ok(()));
+            Command::Prompt { input, options, reply } => {
+                self.answer(reply, |actor| actor.queue_prompt(input, options));
             }
-            Command::ClearQueues { reply } => {
-                let cleared = self.pending.clear();
-                self.queue_changed();
-                let _ = reply.send(Ok(cleared));
-            }
-            Command::SetQueueModes { steer_all, follow_up_all, reply } => {
-                self.pending.set_modes(steer_all, follow_up_all);
-                let _ = reply.send(Ok(()));
-            }
-            Command::Navigate { reply, .. } => {
-                let _ = reply.send(Err(self.busy()));
-            }
-            Command::Adopt { reply, .. } => {
-                let _ = reply.send(Err(self.busy()));
-            }
-            Command::Context { leaf, reply } => {
-                let _ = reply.send(Ok(self.context_at(leaf.as_deref())));
-            }
-            Command::Compact { reply, .. } => {
-                let _ = reply.send(Err(self.busy()));
-            }
+            Command::Queue { text, images, steer, reply } => self.answer(reply, |actor| {
+                actor.queue(steer, &text, images);
+                Ok(())
+            }),
+            Command::ClearQueues { reply } => self.answer(reply, |actor| {
+                let cleared = actor.pending.clear();
+                actor.queue_changed();
+                Ok(cleared)
+            }),
+            Command::SetQueueModes { steer_all, follow_up_all, reply } => self.answer(reply, |actor| {
+                actor.pending.set_modes(steer_all, follow_up_all);
+                Ok(())
+            }),
+            Command::Navigate { reply, .. } => self.answer(reply, |actor| Err(actor.busy())),
+            Command::Adopt { reply, .. } => self.answer(reply, |actor| Err(actor.busy())),
+            Command::Context { leaf, reply } => self.answer(reply, |actor| Ok(actor.context_at(leaf.as_deref()))),
+            Command::Compact { reply, .. } => self.answer(reply, |actor| Err(actor.busy())),
             Command::SetLabel { target, label, reply } => {
-                let _ = reply.send(self.append(|cursor| cursor.append_label(&target, label.as_deref())));
+                let label = label.as_deref();
+                self.answer(reply, |actor| actor.append(|cursor| cursor.append_label(&target, label)));
             }
-            Command::SetName { name, reply } => {
-                let _ = reply.send(self.set_name(&name));
-            }
-            Command::SetModel { name, reply } => {
-                let _ = reply.send(self.set_model(&name));
-            }
-            Command::SetThinkingLevel { level, reply } => {
-                let _ = reply.send(self.set_level(&level));
-            }
-            Command::SetTools { names, reply } => {
-                let chosen = self.tools.choose(&names);
-                self.show(); // before the answer: who asks for the state then finds the choice
-                let _ = reply.send(chosen);
-            }
+            Command::SetName { name, reply } => self.answer(reply, |actor| actor.set_name(&name)),
+            Command::SetModel { name, reply } => self.answer(reply, |actor| actor.set_model(&name)),
+            Command::SetThinkingLevel { level, reply } => self.answer(reply, |actor| actor.set_level(&level)),
+            Command::SetTools { names, reply } => self.answer(reply, |actor| {
+                let chosen = actor.tools.choose(&names);
+                actor.show(); // before the answer: who asks for the state then finds the choice
+                chosen
+            }),
             Command::AppendCustom { custom_type, data, reply } => {
-                let _ = reply.send(self.append_custom(&custom_type, data));
+                self.answer(reply, |actor| actor.append_custom(&custom_type, data));
             }
             Command::SendCustom { message, delivery, reply } => {
-                let _ = reply.send(self.send_custom(message, delivery));
+                self.answer(reply, |actor| actor.send_custom(message, delivery));
             }
-            Command::RecordBash { execution, reply } => {
-                let _ = reply.send(self.record_bash(execution));
-            }
-            Command::SetResources { options, resources, reply } => {
-                self.set_resources(options, resources);
-                let _ = reply.send(Ok(()));
-            }
+            Command::RecordBash { execution, reply } => self.answer(reply, |actor| actor.record_bash(execution)),
+            Command::SetResources { options, resources, reply } => self.answer(reply, |actor| {
+                actor.set_resources(options, resources);
+                Ok(())
+            }),
             Command::EditContext { target, replacement, reply } => {
-                let _ = reply.send(self.edit_context(&target, &replacement));
+                self.answer(reply, |actor| actor.edit_context(&target, &replacement));
             }
         }
+    }
+
+    /// Does what a command asks for and answers it.
+    fn answer<T>(&mut self, reply: Reply<T>, work: impl FnOnce(&mut Actor) -> Result<T>) {
+        let result = work(self);
+        self.reply(reply, result);
+    }
+
+    /// Answers a command. Who reads the events that it caused is woken before who asked for it.
+    pub(crate) fn reply<T>(&self, reply: Reply<T>, result: Result<T>) {
+        self.shared.hub.wake();
+        let _ = reply.send(result);
     }
 
     /// Why a call that needs an idle session is refused (S163).
@@ -87,31 +86,23 @@ impl Actor {
     }
 
     /// A prompt that came while something runs.
-    fn queue_prompt(&mut self, input: Input, options: PromptOptions, reply: Reply<command::Accepted>) {
+    fn queue_prompt(&mut self, input: Input, options: PromptOptions) -> Result<command::Accepted> {
         let outcome = self.activity.as_ref().map(|activity| activity.outcome.subscribe());
         let (Some(outcome), true, false) = (outcome, self.is_running(), options.when_running == WhenRunning::Refuse)
         else {
-            let _ = reply.send(Err(self.busy()));
-            return;
+            return Err(self.busy());
         };
         if options.forced_prompt.is_some() {
             let text = "a forced prompt is for a run that begins, and one is active; wait for it";
-            let _ = reply.send(Err(Error::new(ErrorCode::InvalidArgument, text)));
-            return;
+            return Err(Error::new(ErrorCode::InvalidArgument, text));
         }
         let steer = options.when_running == WhenRunning::Steer;
         match input {
             Input::Text(text) => self.queue(steer, &text, options.images),
-            Input::Custom(message) => match message.message() {
-                Ok(message) => self.pending.push_silently(steer, message),
-                Err(error) => {
-                    let _ = reply.send(Err(error));
-                    return;
-                }
-            },
+            Input::Custom(message) => self.pending.push_silently(steer, message.message()?),
         }
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
-        let _ = reply.send(Ok((events, outcome)));
+        Ok((events, outcome))
     }
 
     fn queue(&mut self, steer: bool, text: &str, images: Vec<Value>) {
