@@ -172,6 +172,48 @@ fn a_failed_fork_leaves_nothing_behind() {
     }
 }
 
+/// Of a long file one thread reads while another writes (S97).
+#[test]
+fn a_failed_fork_of_a_long_file_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let never = Faulty::at(i64::MAX / 2, Fault::Refused);
+    let tree = create(dir.path(), never, Durability::None).unwrap();
+    let mut cursor = Cursor::new(tree.clone());
+    for n in 0..10 {
+        cursor.append_message(&Message::user(&"long ".repeat(200_000), vec![], n)).unwrap();
+    }
+    let (source, forks) = (tree.path().unwrap(), dir.path().join("forks"));
+    for fault in [Fault::Refused, Fault::Full] {
+        for call in 0.. {
+            let storage = Faulty::at(call, fault);
+            let options = CreateOptions {
+                session_dir: Some(forks.clone()),
+                storage: Arc::new(Watched(storage.clone())),
+                durability: Durability::Turn,
+                ..Default::default()
+            };
+            let forked = Tree::fork_from(&source, "/work/other", options);
+            let struck = storage.struck();
+            storage.heal();
+            match forked {
+                Ok(fork) => {
+                    assert_eq!(fork.entry_count(), 10);
+                    let text = |path| std::fs::read_to_string(path).unwrap().split_once('\n').unwrap().1.to_owned();
+                    assert!(text(fork.path().unwrap()) == text(source.clone()), "call {call}");
+                    std::fs::remove_file(fork.path().unwrap()).unwrap();
+                }
+                Err(error) => {
+                    assert!(matches!(error.code(), ErrorCode::StorageFailed | ErrorCode::ForkSourceInvalid), "{error}");
+                    assert!(std::fs::read_dir(&forks).map_or(0, Iterator::count) == 0, "call {call}");
+                }
+            }
+            if !struck {
+                break;
+            }
+        }
+    }
+}
+
 #[test]
 fn a_failed_migration_leaves_the_old_file() {
     let old = "{\"type\":\"session\",\"id\":\"s\"}\n{bad\n{\"type\":\"message\",\"message\":{\"role\":\"user\"}}\n";

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::json;
@@ -26,6 +27,8 @@ use super::tree::{State, Tree};
 
 /// Bytes copied at a time.
 const PIECE: usize = 1 << 20;
+/// Below this size a thread costs more than it saves.
+const READ_AHEAD_FROM: u64 = 8 * PIECE as u64;
 
 impl Tree {
     /// A new session holding the path to `leaf` (S90–S96). Ids and times stay; labels on the path are left out, and the
@@ -183,6 +186,9 @@ impl Output {
 
     /// Copies a run of lines; their LFs lie between them.
     fn push_run(&mut self, log: &Log, start: u64, end: u64) -> Result<()> {
+        if self.file.is_some() && end - start >= READ_AHEAD_FROM {
+            return self.push_long_run(log, start, end);
+        }
         let mut at = start;
         while at < end {
             let len = PIECE.min((end - at) as usize);
@@ -192,6 +198,33 @@ impl Output {
                 self.flush()?;
             }
         }
+        self.buffer.push(b'\n');
+        Ok(())
+    }
+
+    /// Another thread reads while this one writes; two pieces are in memory.
+    fn push_long_run(&mut self, log: &Log, start: u64, end: u64) -> Result<()> {
+        self.flush()?;
+        let (filled, pieces) = mpsc::sync_channel(0);
+        let (give_back, spare) = mpsc::channel::<Vec<u8>>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for at in (start..end).step_by(PIECE) {
+                    let mut piece = spare.try_recv().unwrap_or_default();
+                    let read = log.read_into(at, PIECE.min((end - at) as usize), &mut piece);
+                    let over = read.is_err();
+                    if filled.send(read.map(|()| piece)).is_err() || over {
+                        return;
+                    }
+                }
+            });
+            for piece in pieces {
+                self.buffer = piece?;
+                self.flush()?;
+                let _ = give_back.send(std::mem::take(&mut self.buffer));
+            }
+            Ok::<(), Error>(())
+        })?;
         self.buffer.push(b'\n');
         Ok(())
     }
