@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::command::Command;
 use super::event::EventKind;
-use super::options::Phase;
 use super::run::{Outcome, RunResult};
+use super::state::Phase;
 use super::{Pending, Shared, Step};
 use crate::agent::{Projection, Recovery, Response, Spending, Toolset};
 use crate::engine::EngineShared;

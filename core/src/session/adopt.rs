@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use super::Session;
 use super::actor::Actor;
+use super::asked::NavigateResult;
 use super::command::Command;
 use super::files::FileOperations;
-use super::options::{NavigateResult, Phase};
 use super::shared::Step;
+use super::state::Phase;
 use super::{serialise, summary, summary_request};
 use crate::error::{Error, ErrorCode, Result};
 use crate::tree::{BranchSummaryEntry, Entry, Tree};

@@ -1,7 +1,7 @@
 //! The summary of a branch that is being left (S168, S175–S182).
 
 use super::actor::Actor;
-use super::options::NavigateOptions;
+use super::asked::NavigateOptions;
 use super::{serialise, summary, summary_request};
 use crate::error::Result;
 use crate::tree::BranchSummaryEntry;

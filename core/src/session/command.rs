@@ -6,8 +6,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::adopt::AdoptOptions;
+use super::asked::{CustomMessage, Delivery, NavigateOptions, NavigateResult, PromptOptions};
 use super::event::CompactionResult;
-use super::options::{CustomMessage, Delivery, NavigateOptions, NavigateResult, PromptOptions};
 use super::{Events, RunResult};
 use crate::agent::Projection;
 use crate::error::Result;

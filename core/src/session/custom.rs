@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::actor::Actor;
+use super::asked::{CustomMessage, Delivery};
 use super::event::EventKind;
-use super::options::{CustomMessage, Delivery};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::{BashExecution, Message};
 use crate::system::clock::now_ms;

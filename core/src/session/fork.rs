@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use super::asked::{Fork, ForkPosition};
 use super::open::{Choices, launch};
-use super::options::{Fork, ForkPosition};
 use super::{Session, Shared};
 use crate::engine::EngineShared;
 use crate::error::{Error, ErrorCode, Result};

@@ -6,9 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::adopt::AdoptOptions;
+use super::asked::{CustomMessage, Delivery};
 use super::event::CompactionResult;
-use super::explore::{ExploreOptions, ExplorePrompt, ExploreResult};
-use super::options::{CustomMessage, Delivery};
+use super::explore_options::{ExploreOptions, ExplorePrompt, ExploreResult};
 use super::replace::{NewSessionOptions, SwitchOptions};
 use super::run_bash::RunBashOptions;
 use super::sibling::{BranchOptions, BranchPoint};

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::actor::Actor;
+use super::asked::{PromptOptions, WhenRunning};
 use super::command::{Command, Input, Reply};
 use super::event::EventKind;
-use super::options::{PromptOptions, WhenRunning};
 use super::{Events, command};
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Message;

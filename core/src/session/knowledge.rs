@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::Session;
 use super::actor::Actor;
+use super::asked::PromptOptions;
 use super::command::Command;
 use super::open::Choices;
-use super::options::{PromptOptions, SessionOptions};
+use super::options::SessionOptions;
 use crate::error::Result;
 use crate::resources::{Discover, ResourceOptions, Resources};
 

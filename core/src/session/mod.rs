@@ -7,6 +7,7 @@
 
 mod actor;
 mod adopt;
+mod asked;
 mod branch_summary;
 mod command;
 mod compact;
@@ -17,6 +18,7 @@ mod event;
 mod event_json;
 mod events;
 mod explore;
+mod explore_options;
 mod family;
 pub mod files;
 mod fork;
@@ -37,25 +39,29 @@ pub mod serialise;
 mod session;
 mod shared;
 mod sibling;
+mod state;
 pub mod stats;
 pub mod summary;
 mod summary_request;
 mod tool_settings;
 
 pub use adopt::AdoptOptions;
+pub use asked::{
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions,
+    SubscribeOptions, WhenRunning,
+};
 pub use event::{CompactionReason, CompactionResult, Event, EventKind, RetryWait};
 pub use events::Events;
-pub use explore::{Exploration, ExploreOptions, ExplorePrompt, ExploreResult};
+pub use explore::Exploration;
+pub use explore_options::{ExploreOptions, ExplorePrompt, ExploreResult};
 pub use forms::BranchForm;
-pub use options::{
-    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, Phase, PromptOptions,
-    SessionOptions, SessionState, SubscribeOptions, WhenRunning,
-};
+pub use options::SessionOptions;
 pub use replace::{NewSessionOptions, SwitchOptions};
 pub use run::{Run, RunResult};
 pub use run_bash::RunBashOptions;
 pub use session::Session;
 pub use sibling::{BranchOptions, BranchPoint};
+pub use state::{Phase, SessionState};
 
 pub(crate) use actor::Actor;
 pub(crate) use command::{Accepted, Input};

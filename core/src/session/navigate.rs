@@ -2,7 +2,8 @@
 
 use super::Step;
 use super::actor::Actor;
-use super::options::{NavigateOptions, NavigateResult, Phase};
+use super::asked::{NavigateOptions, NavigateResult};
+use super::state::Phase;
 use crate::agent::Projection;
 use crate::error::{Error, ErrorCode, Result};
 use crate::message::Role;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::actor::Actor;
 use super::family::Family;
-use super::options::{Phase, SessionOptions, SessionState};
+use super::options::SessionOptions;
+use super::state::{Phase, SessionState};
 use super::{Session, Shared, tool_settings};
 use crate::agent::{Budget, Projection, SystemState, ToolHook, Toolset};
 use crate::engine::EngineShared;

@@ -9,14 +9,15 @@ use futures::future::{Either, select};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::asked::{
+    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions,
+    SubscribeOptions,
+};
 use super::command::{Command, Input, Reply};
 use super::estimate::{self, ContextUsage};
 use super::event::CompactionResult;
-use super::options::{
-    CustomMessage, Delivery, Fork, ForkMessage, ForkPosition, NavigateOptions, NavigateResult, PromptOptions,
-    SessionState, SubscribeOptions,
-};
 use super::shared::{Shared, Step, closed};
+use super::state::SessionState;
 use super::stats::SessionStats;
 use super::{Events, Run, fork};
 use crate::engine::EngineShared;

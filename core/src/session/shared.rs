@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::family::{Family, Origin};
 use super::hub::Hub;
 use super::open::Choices;
-use super::options::{Phase, SessionState};
+use super::state::{Phase, SessionState};
 use crate::error::{Error, ErrorCode, Result};
 use crate::permissions::Gate;
 use crate::resources::{ResourceOptions, Resources};

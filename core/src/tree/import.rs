@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ErrorCode, Result};
 
 use super::location;
-use super::log::sync_new;
 use super::options::Durability;
+use super::session_file::sync_new;
 use super::storage::{FileMode, Storage, StorageFile, append_all, read_range};
 
 /// Bytes copied at a time.

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::adjacency::Adjacency;
 use super::diagnostic::{DiagnosticKind, Diagnostics};
 use super::fact::{Extra, Fact, FactBlock, ParentRef};
 use super::id_table::IdTable;
@@ -75,15 +76,6 @@ pub(crate) struct Index {
     unchecked: Vec<(u32, u32)>,
     /// Lines of the file read so far, header, blank and bad ones included.
     pub(crate) file_lines: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Adjacency {
-    first: Vec<u32>,
-    last: Vec<u32>,
-    next: Vec<u32>,
-    first_root: u32,
-    last_root: u32,
 }
 
 impl Index {
@@ -351,15 +343,10 @@ impl Index {
     /// Children of a node, or of `null`, in order of first appearance (S80).
     pub(crate) fn children(&mut self, parent: Option<u32>) -> Vec<u32> {
         if self.adjacency.is_none() {
-            self.adjacency = Some(Adjacency::new(&self.nodes));
+            self.adjacency = Some(Adjacency::new(self.nodes.iter().map(|node| node.parent)));
         }
         let Some(adjacency) = &self.adjacency else { return Vec::new() };
-        let mut at = parent.map_or(adjacency.first_root, |node| adjacency.first[node as usize]);
-        let mut children = Vec::new();
-        while at != NO_NODE {
-            children.push(at);
-            at = adjacency.next[at as usize];
-        }
+        let mut children = adjacency.children(parent);
         if let Some(cut) = parent.and_then(|parent| self.cut.get(&parent)) {
             children.extend(cut);
             children.sort_unstable();
@@ -387,45 +374,5 @@ impl Index {
         let message = format!("the parent of {id:?} does not exist; the entry is shown as a root");
         let (number, offset) = (self.line_number(line), self.lines[line as usize].offset);
         self.diagnostics.push(number, offset, DiagnosticKind::MissingParent, message);
-    }
-}
-
-const NO_NODE: u32 = u32::MAX;
-
-impl Adjacency {
-    fn new(nodes: &[Node]) -> Adjacency {
-        let mut adjacency = Adjacency {
-            first: Vec::with_capacity(nodes.len()),
-            last: Vec::with_capacity(nodes.len()),
-            next: Vec::with_capacity(nodes.len()),
-            first_root: NO_NODE,
-            last_root: NO_NODE,
-        };
-        adjacency.first.resize(nodes.len(), NO_NODE);
-        adjacency.last.resize(nodes.len(), NO_NODE);
-        for (node, entry) in nodes.iter().enumerate() {
-            adjacency.push(node as u32, entry.parent);
-        }
-        adjacency
-    }
-
-    /// Appends `node` (the next number) to the children of `parent`.
-    fn push(&mut self, node: u32, parent: u32) {
-        self.next.push(NO_NODE);
-        if self.first.len() < self.next.len() {
-            self.first.push(NO_NODE);
-            self.last.push(NO_NODE);
-        }
-        let (first, last) = match parent {
-            ROOT => (&mut self.first_root, &mut self.last_root),
-            ORPHAN => return,
-            parent => (&mut self.first[parent as usize], &mut self.last[parent as usize]),
-        };
-        if *last == NO_NODE {
-            *first = node;
-        } else {
-            self.next[*last as usize] = node;
-        }
-        *last = node;
     }
 }

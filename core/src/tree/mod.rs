@@ -7,9 +7,11 @@
 //! Opening reads every byte once and keeps no bodies: about 70 bytes an entry. A branch costs O(path), an append O(1).
 //! Damage is reported as [`Diagnostic`]s and never cut away.
 
+mod adjacency;
 mod append;
 mod context;
 mod contribution;
+mod copy;
 mod cursor;
 mod diagnostic;
 mod discover;
@@ -34,6 +36,7 @@ mod open;
 mod options;
 mod repair;
 mod scan;
+mod session_file;
 mod storage;
 mod structure;
 mod system;

@@ -13,12 +13,12 @@ use super::ids::is_valid_session_id;
 use super::index::Index;
 use super::lines::for_each_line;
 use super::location;
-use super::log::{self, Log};
+use super::log::Log;
 use super::options::{CreateOptions, OpenOptions};
 use super::scan;
 use super::storage::{FileMode, StorageFile, read_range};
 use super::tree::{Shared, State, Tree};
-use super::{discover, migrate, repair};
+use super::{discover, migrate, repair, session_file};
 
 /// Files below this size are indexed without a guess of their number of entries.
 const SMALL: u64 = 64 << 10;
@@ -84,7 +84,7 @@ impl Tree {
         let file = match options.read_only {
             true => (storage.open(&path, FileMode::Read))
                 .map_err(|error| Error::storage("open the session file", &path, &error))?,
-            false => log::open_locked(storage, &path)?,
+            false => session_file::open_locked(storage, &path)?,
         };
         let loaded = load(file, &path, &options)?;
         let cwd = working_directory(&options, loaded.header.cwd.as_deref());

@@ -6,9 +6,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 
 use super::fact::is_blank;
-use super::log::{create_file, open_locked};
 use super::open::{find_header, not_a_session, without_mark};
 use super::options::{Durability, OpenOptions};
+use super::session_file::{create_file, open_locked};
 use super::storage::{FileMode, Storage, StorageFile, append_all, read_range};
 
 /// What [`repair`] did.
