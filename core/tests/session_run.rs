@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use branchline::tools::{Tool, ToolCall, ToolDefinition, ToolError, ToolFuture, ToolResult};
-use branchline::{PromptOptions, SessionOptions, block_on};
+use branchline::{PromptOptions, SessionOptions, SubscribeOptions, block_on};
 use serde_json::json;
 use support::*;
 
@@ -44,6 +44,20 @@ fn echo() -> Arc<dyn Tool> {
 }
 
 /// Trace t02: one tool call, then an answer.
+#[test]
+fn a_run_in_one_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let (session, _) = scripted(&engine, dir.path(), json!([{"content": [{"type": "text", "text": "yes"}]}]));
+    let events = session.subscribe(SubscribeOptions::default());
+    let result = block_on(session.run("well?", PromptOptions::default())).unwrap();
+    assert_eq!((result.text.as_str(), result.leaf), ("yes", session.leaf()));
+    assert_eq!(shapes(&until_settled(&events)).last().map(String::as_str), Some("agent_settled false"));
+    block_on(session.close()).unwrap();
+    let refused = block_on(session.run("and?", PromptOptions::default())).unwrap_err();
+    assert_eq!(refused.code().name(), "closed");
+}
+
 #[test]
 fn one_tool_call_then_an_answer() {
     let dir = tempfile::tempdir().unwrap();

@@ -19,7 +19,7 @@ use super::event::CompactionResult;
 use super::shared::{Shared, Step, closed};
 use super::state::SessionState;
 use super::stats::SessionStats;
-use super::{Events, Run, fork};
+use super::{Events, Run, RunResult, fork};
 use crate::engine::EngineShared;
 use crate::error::Result;
 use crate::message::{BashExecution, Role};
@@ -105,6 +105,23 @@ impl Session {
     /// `no_credentials` when there is no key for the model's provider.
     pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
         self.start(Input::Text(text.into()), options).await
+    }
+
+    /// Prompts, waits until the run has settled and says what it came to; its events are for who subscribed before.
+    ///
+    /// Errors: as [`prompt`](Session::prompt) and [`Run::result`].
+    ///
+    /// ```
+    /// # use branchline::{Engine, EngineOptions, PromptOptions, SessionOptions};
+    /// # branchline::block_on(async {
+    /// let engine = Engine::new(EngineOptions::default())?;
+    /// let session = engine.create_session(SessionOptions::new(".").model("scripted/demo").in_memory(true)).await?;
+    /// println!("{}", session.run("What is in this folder?", PromptOptions::default()).await?.text);
+    /// # branchline::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn run(&self, text: impl Into<String>, options: PromptOptions) -> Result<RunResult> {
+        self.prompt(text, options).await?.result().await
     }
 
     /// Starts a run with a message of the host instead of a user's (S238). Of the options `images` and `expand` are not
