@@ -53,28 +53,31 @@ private:
 class Events {
 public:
   explicit Events(branchline_events *handle) noexcept : handle_(handle) {}
-  /// Calls `use` with the next event. False when none came in time or none will come.
+  /// Calls `use` with the next event. False when none came in time or none will come: see `ended`.
   bool next(std::uint32_t timeout_ms, const Listener &use) {
     detail::Call call;
     const branchline_event *event = nullptr;
     branchline_status status = branchline_events_next(handle_.get(), timeout_ms, &event, call.out());
-    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
+    if (nothing(status)) return false;
     call.check(status);
     use(Event(event));
     return true;
   }
-  /// Calls `use` with the next events, at most `most`. False when none came in time or none will come.
+  /// Calls `use` with the next events, at most `most`. False when none came in time or none will come: see `ended`.
+  /// What `use` throws comes out of here, and the rest of the batch is gone.
   bool next_batch(std::size_t most, std::uint32_t timeout_ms, const Listener &use) {
     detail::Call call;
     std::vector<const branchline_event *> events(most);
     std::size_t count = 0;
     branchline_status status =
         branchline_events_next_batch(handle_.get(), timeout_ms, events.data(), most, &count, call.out());
-    if (status == BRANCHLINE_STATUS_TIMEOUT || status == BRANCHLINE_STATUS_END) return false;
+    if (nothing(status)) return false;
     call.check(status);
     for (std::size_t n = 0; n < count; n++) use(Event(events[n]));
     return true;
   }
+  /// Whether `next` or `next_batch` found that everything was read and nothing follows.
+  bool ended() const noexcept { return ended_; }
   /// Readable while events are queued and after the end.
   int fd() const {
     detail::Call call;
@@ -84,7 +87,12 @@ public:
   }
 
 private:
+  bool nothing(branchline_status status) noexcept {
+    ended_ = ended_ || status == BRANCHLINE_STATUS_END;
+    return status == BRANCHLINE_STATUS_END || status == BRANCHLINE_STATUS_TIMEOUT;
+  }
   detail::Handle<branchline_events, branchline_events_free> handle_;
+  bool ended_ = false;
 };
 
 } // namespace branchline

@@ -813,7 +813,10 @@ export declare class EventStream implements AsyncIterableIterator<SessionEvent> 
 /**
  * What a prompt started: its events up to `agent_settled`, and a result. A run keeps the process alive until it has
  * settled. Leaving the loop early (`break`, `return`, an exception) aborts the run and waits until the session is idle; to
- * look at a run without owning it, use `session.events()`.
+ * look at a run without owning it, use `session.events()`. Leaving a run that was refused or is over aborts nothing.
+ *
+ * Read it or call `result()`: the queue of a run that nobody reads holds its session up when it is full. In a tool, and
+ * whatever else the run waits for, `next()` and `result()` reject with `would_deadlock`.
  */
 export declare class Run implements AsyncIterableIterator<SessionEvent> {
   private constructor()
@@ -1181,7 +1184,7 @@ export declare class Session {
 
   /** An entry by its id. */
   entry(id: string): Entry | undefined
-  /** What the model sees, at the leaf or at another entry. */
+  /** What the model sees, at the leaf or at another entry. Errors: `entry_not_found`. */
   context(leaf?: string | null): Promise<Context>
   /** Aborts what runs, ends the session and frees its file. */
   close(): Promise<void>
@@ -1371,9 +1374,9 @@ export declare class Tree implements Iterable<Entry> {
   readonly header: Record<string, unknown>
   has(id: string): boolean
   parent(id: string): string | null
-  /** Ids of the children of an entry, or of `null`. */
+  /** Ids of the children of an entry, or of `null`. The entry may be missing, if others name it. Errors: `entry_not_found`. */
   children(id: string | null): string[]
-  /** Ids of the path from the root to an entry. Empty for `null` and unknown ids. */
+  /** Ids of the path from the root to an entry. Empty for `null`. Errors: `entry_not_found`. */
   branch(leaf: string | null): string[]
   entry(id: string): Entry | undefined
   /** The entry's line, byte for byte: for what JavaScript's strings and numbers cannot hold. */
@@ -1387,7 +1390,8 @@ export declare class Tree implements Iterable<Entry> {
   labels(): Map<string, Label>
   /** What is wrong with the file; the first thousand faults. */
   diagnostics(): Diagnostic[]
+  /** What the model sees at an entry. Errors: `entry_not_found`. */
   context(leaf: string | null): Promise<Context>
-  /** The path to an entry as the bytes of a session file of its own. */
+  /** The path to an entry as the bytes of a session file of its own. Errors: `entry_not_found`. */
   exportBranch(leaf: string | null): Promise<Buffer>
 }

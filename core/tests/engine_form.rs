@@ -223,3 +223,8 @@ fn settings_of_a_form_hold_for_sessions() {
     assert_eq!(state.thinking_level, "off");
     assert!(refused(json!({"settings": []})).contains("settings"));
 }
+
+#[test]
+fn a_number_of_threads_that_cannot_be_meant_is_refused() {
+    assert!(refused(json!({"workerThreads": 1_000_000})).contains("1000000 worker threads"));
+}

@@ -213,6 +213,14 @@ fn importing_without_a_session() {
     let filed = block_on(setup.engine.import_session(&file, default)).unwrap();
     let name = branchline::tree::session_dir_name(&setup.dir.path().to_string_lossy());
     assert_eq!(filed.path(), Some(setup.dir.path().join("agent/sessions").join(name).join("a.jsonl")));
+    // The settings may name another place (S38).
+    let mut set = own.clone();
+    set.session_dir = None;
+    let place = setup.dir.path().join("set");
+    let settings = serde_json::json!({"sessionDir": place}).as_object().unwrap().clone();
+    set.settings = Some(branchline::resources::settings::Settings::from_values(settings));
+    let placed = block_on(setup.engine.import_session(&file, set)).unwrap();
+    assert_eq!(placed.path(), Some(place.join("a.jsonl")));
     assert_eq!(code(block_on(setup.engine.import_session(&file, own.clone().in_memory(true)))), "invalid_argument");
     // With a working directory and without one a missing file is told as such, and leaves nothing behind.
     for options in [own.clone(), setup.options()] {

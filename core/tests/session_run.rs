@@ -44,6 +44,29 @@ fn echo() -> Arc<dyn Tool> {
 }
 
 /// Trace t02: one tool call, then an answer.
+/// A file keeps for ever what is appended.
+#[test]
+fn images_are_checked_before_they_are_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = engine(dir.path());
+    let (session, _) = scripted(&engine, dir.path(), json!([{"content": [{"type": "text", "text": "yes"}]}]));
+    let good = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
+    let without = |key: &str| {
+        let mut image = good.clone();
+        image.as_object_mut().unwrap().remove(key);
+        image
+    };
+    let mut url = good.clone();
+    url["data"] = "data:image/png;base64,AAAA".into();
+    for bad in [json!(5), json!(null), json!("abc"), without("type"), without("data"), without("mimeType"), url] {
+        let options = PromptOptions::default().images(vec![good.clone(), bad.clone()]);
+        let error = block_on(session.prompt("look", options)).err().unwrap_or_else(|| panic!("{bad}"));
+        assert_eq!(error.code().name(), "invalid_argument", "{bad}");
+        assert!(error.message().starts_with("image 1 "), "{error}");
+    }
+    block_on(session.run("look", PromptOptions::default().images(vec![good]))).unwrap();
+}
+
 #[test]
 fn a_run_in_one_call() {
     let dir = tempfile::tempdir().unwrap();

@@ -35,8 +35,7 @@ int main(int argc, char **argv) try {
     const auto look = [&settled](const branchline::Event &event) {
       settled = settled || event.type() == BRANCHLINE_EVENT_AGENT_SETTLED;
     };
-    while (!settled && events.next_batch(64, BRANCHLINE_WAIT_FOREVER, look)) {
-    }
+    while (!settled && !events.ended()) events.next_batch(64, BRANCHLINE_WAIT_FOREVER, look);
   }
 
   branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);

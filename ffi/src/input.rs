@@ -99,11 +99,7 @@ pub(crate) unsafe fn texts(
 
 /// JSON text.
 pub(crate) fn json(text: &str, name: &str) -> Result<Value, Failure> {
-    use branchline_core::json::{parse, validate};
-    parse(text.as_bytes()).ok_or_else(|| {
-        let place = validate(text.as_bytes()).map_or_else(|error| error.offset, |_| text.len());
-        invalid(format!("{name} is not JSON: wrong at offset {place}"))
-    })
+    branchline_core::json::parse_given(text.as_bytes()).map_err(|problem| invalid(format!("{name} {problem}")))
 }
 
 /// A list of handles.

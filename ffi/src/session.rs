@@ -337,9 +337,11 @@ pub unsafe extern "C" fn branchline_session_free(session: *mut branchline_sessio
     export!(std::ptr::null_mut(), {
         let Some(session) = handle::take::<SessionObject>(session)? else { return Ok(()) };
         session.subscriptions().into_iter().for_each(|subscription| subscription.cancel());
+        // Closing begins here in any case: somebody else may wait for the session and would keep it alive.
+        let closing = session.core.close();
         if callbacks::current().is_none() {
             // A file that was let go of can be opened again at once.
-            let _ = block_until(session.core.close(), Deadline::after(Some(FREE_LIMIT)));
+            let _ = block_until(closing, Deadline::after(Some(FREE_LIMIT)));
         }
         Ok(())
     })

@@ -137,6 +137,32 @@ static void failures(branchline_engine *engine)
   }
 }
 
+static void free_session(void *user_data, const branchline_event *event)
+{
+  branchline_session **session = user_data;
+  if (branchline_event_type(event) == BRANCHLINE_EVENT_TEXT_DELTA) branchline_session_free(*session);
+}
+
+/* Freed inside a callback the session closes, too: who waits for it is told. */
+static void freed_inside(branchline_engine *engine)
+{
+  branchline_error *error = NULL;
+  branchline_session *session = new_session(engine, NULL);
+  branchline_callbacks callbacks = BRANCHLINE_CALLBACKS_INIT;
+  branchline_status status;
+  CHECK_OK(branchline_engine_add_scripted_model(
+      engine, "late", "[{\"content\":[{\"type\":\"text\",\"text\":\"half\"}],\"chunk\":2,\"chunkDelayMs\":50,\"hang\":true}]",
+      &error));
+  CHECK_OK(branchline_session_set_model(session, "scripted/late", &error));
+  callbacks.on_event = free_session;
+  callbacks.user_data = &session;
+  CHECK_OK(branchline_session_subscribe(session, &callbacks, NULL, &error));
+  CHECK_OK(branchline_session_prompt(session, "go", NULL, &error));
+  status = branchline_session_wait_idle(session, 60000, &error);
+  CHECK(status == BRANCHLINE_STATUS_OK || status == BRANCHLINE_STATUS_CLOSED || status == BRANCHLINE_STATUS_INVALID_HANDLE);
+  branchline_error_free(error);
+}
+
 void test_callbacks(void)
 {
   branchline_error *error = NULL;
@@ -180,6 +206,7 @@ void test_callbacks(void)
   branchline_session_free(session);
 
   failures(engine);
+  freed_inside(engine);
 
   /* The engine's end, with one session running and one idle: when it returns, destroy has run. */
   a = new_listener(&inside);

@@ -55,6 +55,22 @@ static void struct_sizes(branchline_engine *engine)
   options.tool_count = 0;
   options.model = "\xff";
   CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_create(engine, &options, &session, &error));
+  {
+    char deep[400];
+    size_t n;
+    branchline_prompt_options prompt = BRANCHLINE_PROMPT_OPTIONS_INIT;
+    options.model = NULL;
+    options.in_memory = 1;
+    CHECK_OK(branchline_session_create(engine, &options, &session, &error));
+    /* What would not be stored whole is refused. */
+    for (n = 0; n < 150; n++) deep[n] = '[', deep[300 - n] = ']';
+    deep[150] = '1';
+    deep[301] = 0;
+    CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_append_custom(session, "x", deep, &json, &error));
+    prompt.images_json = "[{\"type\":\"image\",\"data\":\"AAAA\"}]";
+    CHECK_STATUS(BRANCHLINE_STATUS_INVALID_ARGUMENT, branchline_session_prompt(session, "x", &prompt, &error));
+    branchline_session_free(session);
+  }
   options.model = "no/such";
   CHECK_STATUS(BRANCHLINE_STATUS_UNKNOWN_MODEL, branchline_session_create(engine, &options, &session, &error));
 }

@@ -185,7 +185,7 @@ class Engine {
     text(name, 'name')
     const given = json(script, 'script')
     const hand = ask(() => this.#native.addScriptedModel(name, given))
-    return { openGate: (gate) => ask(() => hand.openGate(gate)) }
+    return { openGate: (gate) => ask(() => hand.openGate(text(gate, 'gate'))) }
   }
 
   async shutdown() {
@@ -203,7 +203,9 @@ let shared
 const defaultEngine = () => (shared ??= new Engine())
 
 /** Splits the engine from the other options. */
-function split({ engine = defaultEngine(), ...rest } = {}) {
+function split(given = {}) {
+  const { engine = defaultEngine(), ...rest } = object(given, 'options')
+  if (!(engine instanceof Engine)) throw invalid('engine must be an Engine')
   return [engine, rest]
 }
 

@@ -52,9 +52,40 @@ function object(value, name) {
   return value
 }
 
+/** The argument, if it is a string, or nothing. */
+function optionalText(value, name) {
+  return value === undefined || value === null ? value : text(value, name)
+}
+
+/** The options, if they are an object with no other names than these. */
+function only(value, names) {
+  for (const name of Object.keys(object(value, 'options'))) {
+    if (!names.includes(name)) throw invalid(`there is no option ${JSON.stringify(name)} here; there is ${names.join(', ')}`)
+  }
+  return value
+}
+
+/** The signal, if it is one, or nothing. By its shape: another realm's is no instance of ours. */
+function signalOf(signal) {
+  if (signal === undefined || signal === null) return undefined
+  if (typeof signal.addEventListener !== 'function' || typeof signal.throwIfAborted !== 'function') {
+    throw invalid('signal must be an AbortSignal')
+  }
+  return signal
+}
+
+/** The length of a queue of events, if it is one, or nothing. */
+function capacityOf(capacity) {
+  if (capacity === undefined || capacity === null) return undefined
+  if (!Number.isInteger(capacity) || capacity < 0 || capacity > 0xffffffff) {
+    throw invalid(`capacity must be a whole number from 0 to ${0xffffffff}, not ${typeof capacity === 'number' ? capacity : typeof capacity}`)
+  }
+  return capacity
+}
+
 /** JSON of an options object. */
 function options(value) {
   return json(object(value, 'options'), 'options')
 }
 
-module.exports = { BranchlineError, fromNative, text, json, object, options }
+module.exports = { BranchlineError, fromNative, text, optionalText, json, object, options, only, signalOf, capacityOf }

@@ -2,6 +2,7 @@
 const { call, flush, ask } = require('./native.cjs')
 const { BranchlineError } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
+const { invalid } = require('./tools.cjs')
 
 /** What came of one prompt, with the session that ran it. */
 function result(session, facts) {
@@ -130,6 +131,7 @@ class Exploration {
 
   /** Aborts one sibling, by the position of its prompt, and nothing else. */
   async abortOne(prompt) {
+    if (!Number.isInteger(prompt)) throw invalid('abortOne takes the position of a prompt')
     const native = await this.#native
     ask(() => native.abortOne(prompt))
   }

@@ -1,6 +1,7 @@
 'use strict'
 const { call, flush } = require('./native.cjs')
 const { EventStream } = require('./events.cjs')
+const { isServing, refuseToWaitForSession } = require('./tools.cjs')
 
 /**
  * What an accepted prompt started: an async iterator over its events up to `agent_settled`, and a result. Until it has
@@ -12,19 +13,23 @@ class Run {
   #feed
   #events
   #signal
+  #over = false // it is known that the run was refused or has settled, whatever its session does now
   #aborted = false // the settled run says that it was aborted
   #iterated = false
-  #over // settles when the iterator has nothing more to give
+  #read // settles when the iterator has nothing more to give
   #end
 
   constructor(session, native, begin, signal) {
     this.#session = session
     this.#native = native
     this.#signal = signal
-    this.#over = new Promise((end) => (this.#end = end))
+    this.#read = new Promise((end) => (this.#end = end))
     this.#feed = this.#start(begin)
     // A refusal is thrown to whoever iterates or asks for the result; until then it is nobody's unhandled rejection.
-    this.#feed.catch(() => {})
+    this.#feed.catch(() => {
+      this.#over = true
+      this.#session = undefined
+    })
     this.#events = new EventStream(this.#feed)
   }
 
@@ -40,7 +45,7 @@ class Run {
     const native = this.#native
     const signal = this.#signal
     const abort = () => {
-      call((ticket) => native.abort(ticket)).catch(() => {})
+      if (!this.#over) call((ticket) => native.abort(ticket)).catch(() => {})
     }
     if (signal?.aborted) abort()
     else signal?.addEventListener('abort', abort, { once: true })
@@ -48,7 +53,24 @@ class Run {
     // Listeners that wait have their last event by now, but maybe only on its way.
     await flush()
     signal?.removeEventListener('abort', abort)
+    this.#over = true
     this.#session = undefined
+  }
+
+  /** Whether it was accepted and has not settled. Discards what is unread. */
+  async #running() {
+    const feed = await this.#feed.catch(() => undefined)
+    if (feed === undefined || this.#over) return false
+    const settle = () => (this.#over = true)
+    call((ticket) => feed.result(ticket)).then(settle, settle)
+    await flush() // by then a result that was there is here
+    return !this.#over
+  }
+
+  /** Fails in a function that this run waits for. A refusal of the prompt is told first. */
+  async #refuse() {
+    await this.#feed
+    if (!this.#over) refuseToWaitForSession(this.#native)
   }
 
   /** Settles when the prompt was accepted; rejects when it was refused. */
@@ -61,6 +83,7 @@ class Run {
   }
 
   async next() {
+    if (isServing()) await this.#refuse()
     this.#iterated = true
     let step
     try {
@@ -70,7 +93,10 @@ class Run {
       throw error
     }
     if (!step.done) {
-      if (step.value.type === 'agent_settled') this.#aborted = step.value.aborted
+      if (step.value.type === 'agent_settled') {
+        this.#over = true
+        this.#aborted = step.value.aborted
+      }
       return step
     }
     this.#end()
@@ -83,11 +109,10 @@ class Run {
 
   /** Leaving the loop early aborts the run: nobody watches it any more, and it may be running tools. */
   async return(value) {
-    const running = this.#session !== undefined
     this.#end()
     this.#aborted = false
     const step = await this.#events.return(value)
-    if (running) await call((ticket) => this.#native.abort(ticket)).catch(() => {})
+    if (await this.#running()) await call((ticket) => this.#native.abort(ticket)).catch(() => {})
     return step
   }
 
@@ -106,8 +131,10 @@ class Run {
    */
   async result() {
     const feed = await this.#feed
-    if (this.#iterated) await this.#over
+    await this.#refuse()
+    if (this.#iterated) await this.#read
     const result = JSON.parse(await call((ticket) => feed.result(ticket)))
+    this.#over = true
     if (result.aborted) this.#signal?.throwIfAborted()
     return result
   }

@@ -1,11 +1,11 @@
 'use strict'
 const { call, flush, ask } = require('./native.cjs')
-const { text, json, options } = require('./errors.cjs')
+const { text, optionalText, json, object, options, only, signalOf, capacityOf } = require('./errors.cjs')
 const { EventStream } = require('./events.cjs')
 const { Exploration } = require('./exploration.cjs')
 const { numbersOf } = require('./permissions.cjs')
 const { Run } = require('./run.cjs')
-const { Tool, invalid, refuseToWaitFor, serving } = require('./tools.cjs')
+const { Tool, invalid, refuseToWaitForSession, serving, waitsForUs } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
 
 const secret = Symbol('branchline.session')
@@ -68,24 +68,37 @@ class Session {
     return JSON.parse(await this.#call((ticket) => this.#native.setResources(ticket, given)))
   }
 
-  prompt(prompt, { signal, ...rest } = {}) {
+  prompt(prompt, how = {}) {
     text(prompt, 'prompt')
+    const { signal, ...rest } = object(how, 'options')
     const given = options(rest)
-    return new Run(this, this.#native, (ticket) => this.#native.prompt(ticket, prompt, given), signal)
+    return this.#start((ticket) => this.#native.prompt(ticket, prompt, given), signal)
   }
 
-  promptCustom(message, { signal, ...rest } = {}) {
+  promptCustom(message, how = {}) {
+    const { signal, ...rest } = object(how, 'options')
     const custom = json(message, 'message')
     const given = options(rest)
-    return new Run(this, this.#native, (ticket) => this.#native.promptCustom(ticket, custom, given), signal)
+    return this.#start((ticket) => this.#native.promptCustom(ticket, custom, given), signal)
+  }
+
+  #start(begin, signal) {
+    signalOf(signal)
+    waitsForUs(this.#native) // a run that begins here is not the one that waits for this function; noted while it is idle
+    return new Run(this, this.#native, begin, signal)
   }
 
   async run(prompt, given) {
+    // Else the text would be queued all the same.
+    if (given?.whenRunning === 'steer' || given?.whenRunning === 'followUp') refuseToWaitForSession(this.#native)
     return this.prompt(prompt, given).result()
   }
 
-  events({ capacity, signal } = {}) {
-    const feed = ask(() => this.#native.events(capacity))
+  events(given = {}) {
+    const { capacity, signal } = only(given, ['capacity', 'signal'])
+    signalOf(signal)
+    const size = capacityOf(capacity)
+    const feed = ask(() => this.#native.events(size))
     return new EventStream(Promise.resolve(feed), { waits: this.#waits, signal })
   }
 
@@ -118,7 +131,7 @@ class Session {
   }
 
   async waitIdle() {
-    refuseToWaitFor(this.id)
+    refuseToWaitForSession(this.#native)
     await this.#call((ticket) => this.#native.waitIdle(ticket))
   }
 
@@ -137,7 +150,8 @@ class Session {
     return wrap(await this.#call((ticket) => this.#native.cloneSession(ticket)), this.#tools)
   }
 
-  async branch(at, { budget, ...given } = {}) {
+  async branch(at, how = {}) {
+    const { budget, ...given } = object(how, 'options')
     const where = at === undefined ? {} : { at }
     const [settings, budgets] = [options(named({ ...where, ...given })), numbersOf(budget)]
     return wrap(await this.#call((ticket) => this.#native.branch(ticket, settings, budgets)), this.#tools)
@@ -148,7 +162,9 @@ class Session {
     return this.#native.isSiblingOf(other.#native)
   }
 
-  explore(prompts, { signal, budget, ...rest } = {}) {
+  explore(prompts, how = {}) {
+    const { signal, budget, ...rest } = object(how, 'options')
+    signalOf(signal)
     if (!Array.isArray(prompts)) throw invalid('prompts must be a list of prompts')
     const all = json(prompts.map((prompt) => (typeof prompt === 'string' ? prompt : named(prompt))), 'prompts')
     const [settings, budgets] = [options(named(rest)), numbersOf(budget)]
@@ -179,6 +195,7 @@ class Session {
   }
 
   async compact(instructions) {
+    optionalText(instructions, 'instructions')
     return JSON.parse(await this.#call((ticket) => this.#native.compact(ticket, instructions)))
   }
 
@@ -214,7 +231,8 @@ class Session {
     ask(() => this.#native.abortBash())
   }
 
-  async sendCustomMessage(message, { delivery = 'store' } = {}) {
+  async sendCustomMessage(message, how = {}) {
+    const { delivery = 'store' } = only(how, ['delivery'])
     const [given, when] = [json(message, 'message'), json(delivery, 'delivery')]
     return this.#call((ticket) => this.#native.sendCustomMessage(ticket, given, when))
   }
@@ -225,6 +243,7 @@ class Session {
 
   async setLabel(entryId, label) {
     text(entryId, 'entryId')
+    optionalText(label, 'label')
     return this.#call((ticket) => this.#native.setLabel(ticket, entryId, label))
   }
 
@@ -241,7 +260,9 @@ class Session {
   }
 
   async setTools(names) {
+    if (!Array.isArray(names)) throw invalid('setTools takes a list of names and tools')
     const { tools } = named({ tools: names })
+    for (const tool of tools) text(tool, 'the name of a tool')
     await this.#call((ticket) => this.#native.setTools(ticket, tools))
   }
 
@@ -251,8 +272,10 @@ class Session {
     return this.#call((ticket) => this.#native.appendCustom(ticket, customType, given))
   }
 
-  async appendCustomMessage(customType, content, { display = true, details } = {}) {
+  async appendCustomMessage(customType, content, how = {}) {
     text(customType, 'customType')
+    const { display = true, details } = only(how, ['display', 'details'])
+    if (typeof display !== 'boolean') throw invalid('display must be true or false')
     const given = details === undefined ? undefined : json(details, 'details')
     const body = json(content, 'content')
     return this.#call((ticket) => this.#native.appendCustomMessage(ticket, customType, body, display, given))

@@ -1,6 +1,6 @@
 'use strict'
 const { call, ask } = require('./native.cjs')
-const { BranchlineError, text, json } = require('./errors.cjs')
+const { BranchlineError, text, json, object, only, signalOf } = require('./errors.cjs')
 const { defaultEngine, toolboxOf } = require('./engine.cjs')
 const { policyJson } = require('./permissions.cjs')
 const { bind, invalid } = require('./tools.cjs')
@@ -36,7 +36,7 @@ class Toolbox {
   #keep = []
 
   constructor(given = {}) {
-    const { cwd = process.cwd(), tools = [], permissions, engine, ...unknown } = given
+    const { cwd = process.cwd(), tools = [], permissions, engine, ...unknown } = object(given, 'options')
     for (const name of Object.keys(unknown)) throw invalid(`a toolbox has no option ${JSON.stringify(name)}`)
     text(cwd, 'cwd')
     if (!Array.isArray(tools)) throw invalid('tools must be a list of tools')
@@ -64,7 +64,10 @@ class Toolbox {
     this.#keep.push(binding)
   }
 
-  async call(tool, args = {}, { signal, onProgress, check = true } = {}) {
+  async call(tool, args = {}, how = {}) {
+    const { signal, onProgress, check = true } = only(how, ['signal', 'onProgress', 'check'])
+    signalOf(signal)
+    if (onProgress !== undefined && typeof onProgress !== 'function') throw invalid('onProgress must be a function')
     const name = text(typeof tool === 'string' ? tool : tool?.name, 'name')
     const given = json(args, 'arguments')
     signal?.throwIfAborted()

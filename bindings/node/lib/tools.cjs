@@ -115,7 +115,7 @@ async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, 
     controller.abort() // known here before the notice of it comes
     return false
   }
-  const waiting = { for: waits ?? sessionId }
+  const waiting = { for: waits ?? sessionId, others: new Set() }
   try {
     const value = await served.run(waiting, async () => {
       const given = await execute(args, context, kind)
@@ -157,14 +157,49 @@ function failure(error) {
   }
 }
 
-/** Fails inside a function that this waits for: a session, by its id, or what is given to `bindFunction`. */
-function refuseToWaitFor(waiting) {
-  if (waiting && served.getStore()?.for === waiting) {
-    throw new BranchlineError('waiting here would wait for this function; return from it and wait elsewhere', { code: 'would_deadlock' })
-  }
+function wouldDeadlock() {
+  return new BranchlineError('waiting here would wait for this function; return from it and wait elsewhere', { code: 'would_deadlock' })
 }
+
+/** Fails inside a function that this waits for, which was given to `bindFunction`. */
+function refuseToWaitFor(waiting) {
+  if (served.getStore()?.for === waiting) throw wouldDeadlock()
+}
+
+/**
+ * Whether this is called inside a function that a native session waits for. Requests tell their session by its id, which
+ * siblings share; but the one that waits is busy as long as it does, so whoever was idle meanwhile is another.
+ */
+function waitsForUs(native) {
+  const waiting = served.getStore()
+  if (!waiting?.for || waiting.for !== native.id) return false
+  const { phase, sibling } = JSON.parse(ask(() => native.state))
+  if (phase === 'idle' || phase === 'closed') waiting.others.add(sibling)
+  return !waiting.others.has(sibling)
+}
+
+/** Fails inside a function that a native session waits for. */
+function refuseToWaitForSession(native) {
+  if (waitsForUs(native)) throw wouldDeadlock()
+}
+
+/** Whether this is called inside a function that something waits for. */
+const isServing = () => Boolean(served.getStore()?.for)
 
 /** Whether a function is running, which may be waiting for its signal. */
 const serving = () => running.size > 0
 
-module.exports = { Tool, tool, bind, bindFunction, recorded, split, refuseToWaitFor, serving, invalid }
+module.exports = {
+  Tool,
+  tool,
+  bind,
+  bindFunction,
+  recorded,
+  split,
+  refuseToWaitFor,
+  refuseToWaitForSession,
+  waitsForUs,
+  isServing,
+  serving,
+  invalid,
+}

@@ -1,6 +1,6 @@
 'use strict'
 const { call, ask } = require('./native.cjs')
-const { text } = require('./errors.cjs')
+const { BranchlineError, text, optionalText, only } = require('./errors.cjs')
 
 /** Items fetched with one native call. */
 const PAGE = 512
@@ -11,6 +11,11 @@ function* pages(reader) {
     if (page === null) return
     yield* JSON.parse(page)
   }
+}
+
+function unknown(id) {
+  const message = `no entry of this session has the id ${JSON.stringify(id)}; use the id of an entry of its tree`
+  return new BranchlineError(message, { code: 'entry_not_found' })
 }
 
 const parsed = (json) => (json === null ? undefined : JSON.parse(json))
@@ -48,11 +53,21 @@ class Tree {
   }
 
   children(id) {
-    return JSON.parse(ask(() => this.#native.children(id)))
+    optionalText(id, 'id')
+    const children = JSON.parse(ask(() => this.#native.children(id)))
+    // Without children: an entry that the file has lost may still be named as parent.
+    if (children.length === 0) this.#known(id, 'id')
+    return children
   }
 
   branch(leaf) {
+    this.#known(leaf, 'leaf')
     return JSON.parse(ask(() => this.#native.branch(leaf)))
+  }
+
+  /** Fails unless it is the id of an entry, or nothing. */
+  #known(id, name) {
+    if (typeof optionalText(id, name) === 'string' && !this.has(id)) throw unknown(id)
   }
 
   entry(id) {
@@ -63,7 +78,9 @@ class Tree {
     return ask(() => this.#native.raw(text(id, 'id'))) ?? undefined
   }
 
-  entries({ after } = {}) {
+  entries(given = {}) {
+    const { after } = only(given, ['after'])
+    optionalText(after, 'after')
     return pages(ask(() => this.#native.entries(after)))
   }
 
@@ -87,11 +104,13 @@ class Tree {
     return JSON.parse(ask(() => this.#native.diagnostics()))
   }
 
-  exportBranch(leaf) {
+  async exportBranch(leaf) {
+    this.#known(leaf, 'leaf')
     return call((ticket) => this.#native.exportBranch(ticket, leaf))
   }
 
   async context(leaf) {
+    this.#known(leaf, 'leaf')
     const [facts, ...lists] = await call((ticket) => this.#native.context(ticket, leaf))
     const context = { ...JSON.parse(facts), entryIds: [], messages: [] }
     for (const list of lists) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { constants } from 'node:buffer'
 import { writeFileSync } from 'node:fs'
 import test from 'node:test'
-import { BranchlineError, Engine, Session } from '../index.mjs'
+import { BranchlineError, Engine, Session, Toolbox } from '../index.mjs'
 import { directory, engine, session } from './support.mjs'
 
 const require = createRequire(import.meta.url)
@@ -133,6 +133,64 @@ test('a fault inside the library is a typed error and the process lives', async 
   assert.throws(() => ask(() => bridge.panic()), { name: 'BranchlineError', code: 'internal', message: /asked for/ })
   await assert.rejects(call((ticket) => bridge.panicLater(ticket)), { code: 'internal', message: /asked for/ })
   assert.equal((await (await session(t)).run('Hi')).text, 'Hello.')
+})
+
+test('misspelt options are refused where they are few, too', async (t) => {
+  const s = await session(t)
+  const names = (name) => ({ name: 'BranchlineError', code: 'invalid_argument', message: new RegExp(`no option "${name}"`) })
+  const message = { customType: 'x', content: 'c' }
+  const size = s.tree.size
+  assert.throws(() => s.events({ capcity: 5 }), names('capcity'))
+  await assert.rejects(s.sendCustomMessage(message, { delivry: 'steer' }), names('delivry'))
+  await assert.rejects(s.appendCustomMessage('x', 'c', { dispaly: false }), names('dispaly'))
+  assert.throws(() => s.tree.entries({ aftr: 'x' }), names('aftr'))
+  await assert.rejects(new Toolbox({ engine: s.engine }).call('ls', {}, { chek: false }), names('chek'))
+  assert.equal(s.tree.size, size)
+  for (const capacity of [-1, 1.5, 2 ** 32, NaN, '5']) {
+    assert.throws(() => s.events({ capacity }), { code: 'invalid_argument', message: /capacity must be a whole number/ })
+  }
+  await s.events({ capacity: 1 }).return()
+})
+
+test('arguments of the wrong type are refused in words of the host', async (t) => {
+  const s = await session(t)
+  const tb = new Toolbox({ engine: s.engine })
+  const signal = {}
+  const size = s.tree.size
+  const wrong = [
+    [() => s.run('x', null), /options must be an object/],
+    [() => s.prompt('x', null), /options must be an object/],
+    [() => s.promptCustom({ customType: 'x', content: 'c' }, null), /options must be an object/],
+    [() => s.events(null), /options must be an object/],
+    [() => s.branch(undefined, null), /options must be an object/],
+    [() => s.explore(['x'], null), /options must be an object/],
+    [() => s.sendCustomMessage({ customType: 'x', content: 'c' }, null), /options must be an object/],
+    [() => s.appendCustomMessage('x', 'c', null), /options must be an object/],
+    [() => s.tree.entries(null), /options must be an object/],
+    [() => tb.call('ls', {}, null), /options must be an object/],
+    [() => new Toolbox(null), /options must be an object/],
+    [() => Session.create(null), /options must be an object/],
+    [() => Session.create({ engine: 5 }), /engine must be an Engine/],
+    [() => s.run('x', { signal }), /signal must be an AbortSignal/],
+    [() => s.events({ signal }), /signal must be an AbortSignal/],
+    [() => s.explore(['x'], { signal }), /signal must be an AbortSignal/],
+    [() => tb.call('ls', {}, { signal }), /signal must be an AbortSignal/],
+    [() => tb.call('ls', {}, { onProgress: 5 }), /onProgress must be a function/],
+    [() => s.setTools('read'), /list of names and tools/],
+    [() => s.setTools([5]), /name of a tool must be a string, not number/],
+    [() => s.compact(5), /instructions must be a string, not number/],
+    [() => s.setLabel('x', 5), /label must be a string, not number/],
+    [() => s.appendCustomMessage('x', 'c', { display: 'no' }), /display must be true or false/],
+    [() => s.tree.children(5), /id must be a string, not number/],
+    [() => s.tree.branch(5), /leaf must be a string, not number/],
+    [() => s.tree.entries({ after: 5 }), /after must be a string, not number/],
+    [() => s.context(5), /leaf must be a string, not number/],
+    [() => s.engine.model.openGate(5), /gate must be a string, not number/],
+  ]
+  for (const [call, message] of wrong) {
+    await assert.rejects(async () => call(), { name: 'BranchlineError', code: 'invalid_argument', message }, String(call))
+  }
+  assert.equal(s.tree.size, size)
 })
 
 test('lone surrogates and NUL in texts do not break anything', async (t) => {

@@ -72,6 +72,68 @@ test('a run that was read to its end is not aborted by leaving', async (t) => {
   assert.deepEqual([result.text, result.aborted], ['Hello.', false])
 })
 
+test('leaving a run that was refused, or never sent, leaves the one that runs alone', async (t) => {
+  const s = await session(t, { script: [{ ...says('First.'), waitGate: 'go' }] })
+  const run = s.prompt('Hi')
+  await run.accepted
+  const refused = s.prompt('Me too')
+  await assert.rejects(refused.accepted, { code: 'running' })
+  await refused.return()
+  await s.prompt('Nor me').return()
+  await s.prompt('Nor me', { signal: AbortSignal.abort(), whenRunning: 'followUp' }).return()
+  s.engine.model.openGate('go')
+  const { text, aborted } = await run.result()
+  assert.deepEqual([text, aborted], ['First.', false])
+})
+
+test('leaving a run that is over leaves the next one alone', async (t) => {
+  const leave = {
+    async unread(run, next) {
+      const events = run.session.events()
+      for await (const event of events) if (event.type === 'agent_settled') break
+      const second = next()
+      await second.accepted
+      await run.return()
+      return second
+    },
+    async known(run, next) {
+      await run.result()
+      const second = next()
+      await run.return()
+      return second
+    },
+    async read(run, next) {
+      let second
+      for await (const event of run) {
+        if (event.type !== 'agent_settled') continue
+        second = next()
+        await second.accepted
+        break
+      }
+      return second
+    },
+  }
+  // Often, as what leaving must not rely on, the session being idle in between, may be seen or not.
+  const ways = Array.from({ length: 10 }, () => Object.entries(leave)).flat()
+  for (const [name, way] of ways) {
+    const s = await session(t, { script: [says('First.'), { ...says('Second.'), waitGate: 'go' }] })
+    const second = await way(Object.assign(s.prompt('one'), { session: s }), () => s.prompt('two'))
+    s.engine.model.openGate('go')
+    const { text, aborted } = await second.result()
+    assert.deepEqual([name, text, aborted], [name, 'Second.', false])
+  }
+})
+
+test('a prompt that joined a run is part of it: leaving its loop aborts the run', async (t) => {
+  const s = await session(t, { script: [{ ...says('Half'), hang: true }] })
+  const run = s.prompt('Hi')
+  await run.accepted
+  const joined = s.prompt('Then me', { whenRunning: 'followUp' })
+  await joined.accepted
+  await joined.return()
+  assert.equal((await run.result()).aborted, true)
+})
+
 test('a queue that was left does not slow its session', async (t) => {
   const s = await session(t, { script: { replies: [says('word '.repeat(200))], chunk: 1, atEnd: 'loop' } })
   for await (const event of s.prompt('Hi', { capacity: 1 })) if (event) break

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { Engine, Session, Tree, listSessions, readSession } from '../index.mjs'
+import { BranchlineError, Engine, Session, Tree, listSessions, readSession } from '../index.mjs'
 import { directory, engine, says, session } from './support.mjs'
 
 test('a new session runs a prompt and tells what it came to', async (t) => {
@@ -118,12 +118,37 @@ test('the tree answers from the file, entry by entry', async (t) => {
   assert.equal(tree.raw(s.leaf).toString(), JSON.stringify(tree.entry(s.leaf)))
   assert.equal(tree.entry('unknown'), undefined)
   assert.equal(tree.raw('unknown'), undefined)
-  assert.deepEqual(tree.branch('unknown'), [])
   assert.deepEqual(tree.branch(null), [])
   assert.deepEqual(tree.diagnostics(), [])
   const size = tree.size
   await s.run('two')
   assert.ok(tree.size > size, 'the view sees new entries')
+})
+
+test('an id that no entry has is refused, not taken for another', async (t) => {
+  const s = await session(t)
+  await s.run('one')
+  const { tree } = s
+  const refused = (error) => error instanceof BranchlineError && error.code === 'entry_not_found' && error.message.includes('"nope"')
+  assert.throws(() => tree.branch('nope'), refused)
+  assert.throws(() => tree.children('nope'), refused)
+  await assert.rejects(tree.context('nope'), refused)
+  await assert.rejects(s.context('nope'), refused)
+  await assert.rejects(tree.exportBranch('nope'), refused)
+  assert.deepEqual(tree.children(s.leaf), [])
+  assert.deepEqual([tree.branch(null), tree.branch(undefined)], [[], []])
+})
+
+test('a parent that the file has lost still has its children', async (t) => {
+  const path = join(directory(t), 'orphans.jsonl')
+  const entry = (id, parentId) => ({ type: 'custom', customType: 'x', id, parentId, timestamp: '2026-01-01T00:00:00.000Z' })
+  const header = { type: 'session', version: 3, id: 'orphans', timestamp: '2026-01-01T00:00:00.000Z', cwd: '/' }
+  const lines = [header, entry('aaaaaaaa', null), entry('bbbbbbbb', 'lost')]
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const tree = await readSession(path, { engine: engine(t) })
+  assert.deepEqual(tree.children('lost'), ['bbbbbbbb'])
+  assert.throws(() => tree.children('nope'), { code: 'entry_not_found' })
+  assert.throws(() => tree.branch('lost'), { code: 'entry_not_found' })
 })
 
 test('the context is what the model sees', async (t) => {

@@ -224,6 +224,61 @@ test('a tool works with its own session, and is refused to wait for it', async (
   await s.waitIdle()
 })
 
+test('a tool is refused to wait for the run that waits for it, in any way', async (t) => {
+  const refused = { code: 'would_deadlock' }
+  let s
+  let own
+  const inside = tool({
+    name: 'inside',
+    async execute() {
+      await assert.rejects(own.result(), refused)
+      await assert.rejects(own.next(), refused)
+      await assert.rejects(async () => {
+        for await (const event of own) assert.fail(event.type)
+      }, refused)
+      await assert.rejects(s.run('more', { whenRunning: 'steer' }), refused)
+      assert.deepEqual(s.state.steering, [])
+      const joined = s.prompt('then this', { whenRunning: 'followUp' })
+      await assert.rejects(joined.result(), refused)
+      await assert.rejects(joined.next(), refused)
+      return 'worked'
+    },
+  })
+  s = await session(t, [inside], calls('inside', {}), says('after'), says('followed'))
+  own = s.prompt('x')
+  const types = []
+  for await (const event of own) types.push(event.type) // what was refused took nothing away
+  const result = await own.result()
+  assert.deepEqual([texts(result), result.text, result.aborted], [['worked'], 'followed', false])
+  assert.deepEqual([types[0], types.at(-1)], ['agent_start', 'agent_settled'])
+})
+
+test('a tool may wait for a run that is over, and for other sessions, siblings among them', async (t) => {
+  let s
+  let before
+  const inside = tool({
+    name: 'inside',
+    async execute() {
+      const answers = [(await before.result()).text]
+      const other = await s.engine.createSession({ inMemory: true, model: 'scripted/test', tools: [] })
+      answers.push((await other.run('x')).text)
+      const sibling = await s.branch(null)
+      await sibling.waitIdle()
+      answers.push((await sibling.run('x')).text)
+      const run = sibling.prompt('y')
+      await sibling.waitIdle()
+      for await (const event of run) if (event.type === 'agent_settled') answers.push(event.sibling)
+      answers.push((await sibling.run('z')).text)
+      await assert.rejects(s.waitIdle(), { code: 'would_deadlock' })
+      return answers.join()
+    },
+  })
+  s = await session(t, [inside], says('before'), calls('inside', {}), says('other'), says('one'), says('two'), says('three'))
+  before = s.prompt('x')
+  await before.result()
+  assert.deepEqual(texts(await s.run('x')), ['before,other,one,1,three'])
+})
+
 test('an abort reaches the tool, also one that the tool asks for', async (t) => {
   let reason
   const stop = tool({

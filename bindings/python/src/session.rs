@@ -67,7 +67,7 @@ pub(crate) fn id_call(future: impl Future<Output = branchline::Result<String>> +
 }
 
 pub(crate) fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
-    json::parse(text.as_bytes()).ok_or_else(|| error::invalid(py, "the value cannot be written as JSON"))
+    json::parse_given(text.as_bytes()).map_err(|problem| error::invalid(py, format!("the value {problem}")))
 }
 
 #[pymethods]

@@ -70,13 +70,21 @@ pub(crate) struct EngineShared {
     tool_calls: UnderWay,
 }
 
+/// More would be a mistake, and take seconds to start and end.
+const MOST_THREADS: usize = 512;
+
 impl Engine {
     /// Starts an engine.
     ///
-    /// Errors: `internal` when the threads cannot be started; `file_exists` and `storage_failed` of the file to record to.
+    /// Errors: `invalid_argument` for more than 512 worker threads; `internal` when they cannot be started; `file_exists` and `storage_failed` of the file to record to.
     pub fn new(options: EngineOptions) -> Result<Engine> {
         let default = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
         let threads = options.worker_threads.unwrap_or_else(default).max(1);
+        if threads > MOST_THREADS {
+            let text =
+                format!("{threads} worker threads are more than {MOST_THREADS}; a few are enough for many sessions");
+            return Err(Error::new(ErrorCode::InvalidArgument, text));
+        }
         // Before the runtime, which must not be dropped on an executor's thread.
         let recorder = options.record.as_ref().map(WireRecorder::create).transpose()?.map(Arc::new);
         // The I/O driver is for sockets only: no signal handler of the process is touched.

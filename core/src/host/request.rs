@@ -260,8 +260,8 @@ impl Request {
     /// Errors: as [`complete`](Self::complete) when there is nothing to answer any more.
     pub(super) fn check_open(&self) -> Result<()> {
         match self.reply().is_some() {
+            _ if self.is_cancelled() => Err(unwanted()),
             false => Err(answered()),
-            true if self.is_cancelled() => Err(unwanted()),
             true => Ok(()),
         }
     }
@@ -279,7 +279,7 @@ impl Request {
 
     fn answer(&self, reply: Reply) -> Result<()> {
         let Some(sender) = self.reply().take() else {
-            return Err(answered());
+            return Err(if self.is_cancelled() { unwanted() } else { answered() });
         };
         match sender.send(reply) {
             Ok(()) => Ok(()),

@@ -36,11 +36,27 @@ pub fn parse(text: &[u8]) -> Option<serde_json::Value> {
     serde_json::from_str(&readable(text)?).ok()
 }
 
+/// The value of a JSON text of a host. What [`to_serde`] would leave out of a text that is nested too deeply is refused
+/// here: nobody's data may be lost in a call that succeeds.
+///
+/// # Errors
+/// A sentence without its subject: what is wrong with the text.
+pub fn parse_given(text: &[u8]) -> Result<serde_json::Value, String> {
+    let mut survey = Survey { text, depth: 0, deepest: 0, change: false };
+    if let Err(error) = scan_noting(text, &mut survey) {
+        return Err(format!("is not JSON: wrong at offset {}", error.offset));
+    }
+    match survey.deepest > MAX_DEPTH {
+        true => Err(format!("is nested deeper than {MAX_DEPTH} levels")),
+        false => parse(text).ok_or_else(|| "is not JSON".to_owned()),
+    }
+}
+
 /// [`to_serde`], or `None` when `text` is not JSON.
 fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
     let text = lossy(text);
     let bytes = text.as_bytes();
-    let mut survey = Survey { text: bytes, depth: 0, change: false };
+    let mut survey = Survey { text: bytes, depth: 0, deepest: 0, change: false };
     let (_, reducible) = scan_noting(bytes, &mut survey).ok()?;
     // Hardly any text has an escape of the kind that could be a lone surrogate, so few are read a second time.
     if survey.change || (reducible && has_lone_surrogate(bytes)) {
@@ -53,12 +69,14 @@ fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
 struct Survey<'a> {
     text: &'a [u8],
     depth: usize,
+    deepest: usize,
     change: bool,
 }
 
 impl Sink for Survey<'_> {
     fn open(&mut self, _object: bool, _at: usize) {
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         self.change |= self.depth > MAX_DEPTH;
     }
 

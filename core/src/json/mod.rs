@@ -6,7 +6,7 @@
 //!
 //! * [`validate`], [`members`], [`get`], [`elements`]: find things in a text without building a tree.
 //! * [`decode_string`], [`raw_str_eq`], [`write_string`], [`utf16_len`]: strings (S3).
-//! * [`to_serde`], [`parse`]: the way from foreign text to `serde_json`.
+//! * [`to_serde`], [`parse`]: the way from foreign text to `serde_json`; [`parse_given`] from that of a host.
 //! * [`form()`]: from JSON of hosts to structs of options.
 //! * [`write()`], [`write_value`], [`to_vec`], [`to_string`]: the way from `serde` types to text (S2–S4).
 //! * [`rewrite()`], [`canonical`]: a text written again as JavaScript would (S6).
@@ -32,7 +32,7 @@ mod tests;
 
 pub use edit::{remove_member, replace_member};
 pub use form::form;
-pub use lossy::{MAX_DEPTH, parse, to_serde};
+pub use lossy::{MAX_DEPTH, parse, parse_given, to_serde};
 pub use members::{Members, ObjectError, elements, get, members};
 pub use rewrite::{canonical, rewrite};
 pub use scan::{Kind, SyntaxError, validate};

@@ -27,6 +27,14 @@ fn collect(text: &str) -> Result<Vec<(u8, &str, &str)>, ObjectError> {
 }
 
 #[test]
+fn what_a_host_gives_is_kept_whole_or_refused() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(parse_given(nested(MAX_DEPTH).as_bytes()).unwrap().to_string(), nested(MAX_DEPTH));
+    assert!(parse_given(nested(MAX_DEPTH + 1).as_bytes()).unwrap_err().contains("deeper than 100"));
+    assert_eq!(parse_given(b"[1,]").unwrap_err(), "is not JSON: wrong at offset 3");
+}
+
+#[test]
 fn s51_the_grammar_is_that_of_javascript() {
     let right = [
         ("{}", Kind::Object),

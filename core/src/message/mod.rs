@@ -21,6 +21,8 @@ pub(crate) use shape::Shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::error::{Error, ErrorCode, Result};
+
 /// A JSON object with its keys in written order.
 pub type JsonObject = Map<String, Value>;
 
@@ -32,6 +34,29 @@ pub(crate) fn field<'a>(object: &'a JsonObject, key: &str) -> Option<&'a Value> 
 /// Whether a block is a picture, in whatever form.
 pub(crate) fn is_image(block: &Value) -> bool {
     block.as_object().and_then(|block| field(block, "type")).and_then(Value::as_str) == Some("image")
+}
+
+/// Refuses what is no image as a host gives one, `{type: "image", data, mimeType}`: in a file it would stay for ever.
+///
+/// # Errors
+/// `invalid_argument`, with the number of the image.
+pub(crate) fn check_images(images: &[Value]) -> Result<()> {
+    let base64 = |text: &str| {
+        let body = text.trim_end_matches('=');
+        !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+    };
+    for (at, image) in images.iter().enumerate() {
+        let text = |key: &str| image.get(key).and_then(Value::as_str).unwrap_or_default();
+        let problem = match image {
+            image if !is_image(image) => "is no block of type \"image\"",
+            _ if text("mimeType").is_empty() => "has no mimeType",
+            _ if !base64(text("data")) => "has no base64 text as its data",
+            _ => continue,
+        };
+        let message = format!("image {at} {problem}; an image is {{\"type\":\"image\",\"data\":…,\"mimeType\":…}}");
+        return Err(Error::new(ErrorCode::InvalidArgument, message));
+    }
+    Ok(())
 }
 
 /// Who speaks in a [`Message`].

@@ -81,25 +81,25 @@ impl Usage {
     /// Total for context estimates: the provider's, or the sum of the parts (S258).
     pub fn total(&self) -> u64 {
         match self.total_tokens {
-            0 => self.input + self.output + self.cache_read + self.cache_write,
+            0 => [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add),
             total => total,
         }
     }
 
-    /// Both together (S117).
+    /// Both together (S117). Like all counts here, no number of a file or service makes it overflow.
     pub fn add(&self, other: &Usage) -> Usage {
         let either = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
-            _ => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+            _ => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
         };
         Usage {
-            input: self.input + other.input,
-            output: self.output + other.output,
-            cache_read: self.cache_read + other.cache_read,
-            cache_write: self.cache_write + other.cache_write,
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
             cache_write_1h: either(self.cache_write_1h, other.cache_write_1h),
             reasoning: either(self.reasoning, other.reasoning),
-            total_tokens: self.total_tokens + other.total_tokens,
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
             cost: Cost {
                 input: self.cost.input + other.cost.input,
                 output: self.cost.output + other.cost.output,

@@ -313,7 +313,7 @@ impl Settings {
             return None;
         }
         let given = self.session_dir().filter(|given| !given.is_empty())?;
-        Some(location::resolve(&location::expand_home(Path::new(given))))
+        Some(location::given(Path::new(given)))
     }
 
     fn queue_mode(&self, key: &str) -> QueueMode {

@@ -175,12 +175,14 @@ async fn remove(engine: &Arc<EngineShared>, storage: Arc<dyn Storage>, path: Pat
 pub(crate) async fn import_session(
     engine: &Arc<EngineShared>,
     path: PathBuf,
-    options: SessionOptions,
+    mut options: SessionOptions,
 ) -> Result<Session> {
     if options.in_memory || options.read_only {
         let text = "an import writes a file; open the session read-only where it is instead";
         return Err(Error::new(ErrorCode::InvalidArgument, text));
     }
+    let settings = options.settings.as_ref().unwrap_or(&engine.options.settings);
+    options.session_dir = options.session_dir.or_else(|| settings.session_directory());
     let agent_dir = engine.options.agent_dir.clone();
     let wanted = options.clone();
     let storage: Arc<dyn Storage> = options.storage.clone().unwrap_or_else(|| Arc::new(OsStorage));

@@ -22,7 +22,7 @@ use super::stats::SessionStats;
 use super::{Events, Run, RunResult, fork};
 use crate::engine::EngineShared;
 use crate::error::Result;
-use crate::message::{BashExecution, Role};
+use crate::message::{BashExecution, Role, check_images};
 use crate::tree::{EntryKind, Tree};
 
 /// A live session.
@@ -101,7 +101,8 @@ impl Session {
     /// Sends a prompt and returns once it is accepted.
     ///
     /// Errors: `running` when a run is active and `options` do not say to queue it, `compacting`, `no_model`,
-    /// `unknown_model`, `read_only`, `storage_failed` when a skill that is called cannot be read,
+    /// `unknown_model`, `read_only`, `storage_failed` when a skill that is called cannot be read, `invalid_argument` for
+    /// an image that is no image block,
     /// `no_credentials` when there is no key for the model's provider.
     pub async fn prompt(&self, text: impl Into<String>, options: PromptOptions) -> Result<Run> {
         self.start(Input::Text(text.into()), options).await
@@ -133,6 +134,7 @@ impl Session {
     }
 
     async fn start(&self, input: Input, options: PromptOptions) -> Result<Run> {
+        check_images(&options.images)?;
         let input = match input {
             Input::Text(text) if options.expand => Input::Text(self.expanded(text).await?),
             input => input,
@@ -368,10 +370,13 @@ impl Session {
 
     /// Aborts what runs, ends the session and, if no [sibling](Session::branch) uses it any more, releases its file;
     /// returns when that is done. Idempotent.
-    pub async fn close(&self) -> Result<()> {
-        self.shared().close.cancel();
-        self.shared().wait_closed().await;
-        Ok(())
+    pub fn close(&self) -> impl Future<Output = Result<()>> + Send + 'static {
+        let shared = self.shared().clone();
+        shared.close.cancel();
+        async move {
+            shared.wait_closed().await;
+            Ok(())
+        }
     }
 
     /// Sends a command and waits for its answer.

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::json;
 
 use super::ids::IdSource;
-use super::index::{Index, Place, ROOT};
+use super::index::{Index, ORPHAN, Place, ROOT};
 use super::kind::EntryKind;
 use super::log::{Appended, Growth};
 use super::new_entry::{Base, NewEntry};
@@ -25,7 +25,11 @@ impl Tree {
         state.catch_up(Tail::Take)?;
         let parent_node = match parent {
             None => ROOT,
-            Some(id) => state.index.find_from_end(id).ok_or_else(|| not_found(id))?,
+            Some(id) => match state.index.find_from_end(id).ok_or_else(|| not_found(id))? {
+                // An empty `parentId` names nobody (S79): the tree is what the next reader sees.
+                _ if id.is_empty() => ORPHAN,
+                node => node,
+            },
         };
         let id = fresh_id(&state.index, &*self.shared.ids);
         let now = self.shared.ids.now_ms();
@@ -157,7 +161,10 @@ impl State {
 }
 
 pub(crate) fn not_found(id: &str) -> Error {
-    Error::new(ErrorCode::EntryNotFound, format!("no entry has the id {id:?}"))
+    Error::new(
+        ErrorCode::EntryNotFound,
+        format!("no entry of this session has the id {id:?}; use the id of an entry of its tree"),
+    )
 }
 
 /// S13: eight digits of a random UUID that are not taken; after 100 collisions a whole UUID.

@@ -67,5 +67,7 @@ fn object(role: &str, fields: &[(&str, Option<&[u8]>)], entry: &Entry) -> Vec<u8
 }
 
 fn is_truthy(raw: &[u8]) -> bool {
-    !matches!(raw, b"\"\"" | b"null" | b"false" | b"0" | b"-0")
+    // Zero has many spellings.
+    let zero = || std::str::from_utf8(raw).is_ok_and(|text| text.parse() == Ok(0.0));
+    !matches!(raw, b"\"\"" | b"null" | b"false") && !zero()
 }

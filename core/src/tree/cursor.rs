@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::json;
 use crate::message::{Message, Role, StopReason};
 
 use super::append::{kind_of, not_found};
@@ -172,7 +173,10 @@ impl Cursor {
     pub fn append_context_edit(&mut self, target: &str, replacement: &Value) -> Result<String> {
         let content = replacement.get("content").filter(|content| content.is_string() || content.is_array());
         if !replacement.is_null() && content.is_none() {
-            let message = "a replacement is null or an object with a content that is a string or an array";
+            let message = format!(
+                "a replacement is null or an object with a content that is a string or an array, not {}",
+                json::to_string(replacement).chars().take(80).collect::<String>()
+            );
             return Err(Error::new(ErrorCode::InvalidReplacement, message));
         }
         self.tree.knows(target);
@@ -182,7 +186,10 @@ impl Cursor {
             return Err(Error::new(ErrorCode::NotOnActiveBranch, message));
         }
         if !new_entry::is_editable(kind) {
-            let message = format!("a {} entry of this kind cannot be edited", kind.type_name());
+            let message = format!(
+                "the entry {target:?} ({}) cannot be edited; messages of users, models, tools and hosts can",
+                kind.type_name()
+            );
             return Err(Error::new(ErrorCode::NotEditable, message));
         }
         let replacement = match content {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::header::Header;
+use super::list;
 use super::location;
 use super::open::find_header;
 use super::options::CreateOptions;
@@ -17,8 +18,8 @@ const SEARCHED: u64 = 1 << 20;
 pub(crate) fn cwd_filter(options: &CreateOptions, cwd: &Path) -> Option<PathBuf> {
     let chosen = options.session_dir.clone().or_else(location::session_dir_override)?;
     let agent_dir = options.agent_dir.clone().unwrap_or_else(location::agent_dir);
-    let default = location::session_dir(&location::resolve(&location::expand_home(&agent_dir)), cwd);
-    (location::resolve(&location::expand_home(&chosen)) != default).then(|| cwd.to_path_buf())
+    let default = location::session_dir(&location::given(&agent_dir), cwd);
+    (location::given(&chosen) != default).then(|| cwd.to_path_buf())
 }
 
 /// Whether a header's working directory passes the filter; an empty or missing one never does.
@@ -69,9 +70,9 @@ pub enum IdMatch {
 }
 
 /// The session file of a working directory whose id matches (S104). If there are several: the first by name for a whole
-/// id, the newest for the beginning of one.
+/// id, the first of a listing (S110) for the beginning of one.
 pub fn find_by_id(cwd: &Path, id: &str, how: IdMatch, options: &CreateOptions) -> Option<PathBuf> {
-    let cwd = location::resolve(cwd);
+    let cwd = location::given(cwd);
     let directory = super::open::session_directory(options, &cwd);
     let filter = cwd_filter(options, &cwd);
     let storage = &*options.storage;
@@ -79,7 +80,7 @@ pub fn find_by_id(cwd: &Path, id: &str, how: IdMatch, options: &CreateOptions) -
     if how == IdMatch::Exact {
         files.sort();
     }
-    files.into_iter().map(|(path, _)| path).find(|path| {
+    let matches = |path: &Path| {
         peek(storage, path).is_some_and(|header| {
             let same = match how {
                 IdMatch::Exact => header.id == id,
@@ -87,5 +88,15 @@ pub fn find_by_id(cwd: &Path, id: &str, how: IdMatch, options: &CreateOptions) -
             };
             same && passes(filter.as_deref(), header.cwd.as_deref())
         })
-    })
+    };
+    let mut found = files.into_iter().filter(|(path, _)| matches(path));
+    if how == IdMatch::Exact {
+        return found.next().map(|(path, _)| path);
+    }
+    let found: Vec<_> = found.collect();
+    match &found[..] {
+        [] => None,
+        [(path, _)] => Some(path.clone()),
+        _ => list::first(storage, found),
+    }
 }

@@ -14,7 +14,7 @@ use super::append::{fresh_id_unless, not_found};
 use super::copy::Output;
 use super::fact::read_time;
 use super::header::Header;
-use super::index::{Index, Place, ROOT};
+use super::index::{Index, ORPHAN, Place, ROOT};
 use super::kind::{EntryKind, MessagePlace};
 use super::location;
 use super::new_entry::LineWriter;
@@ -30,8 +30,9 @@ impl Tree {
     /// The new file is in the same directory and exists at once if the path holds a user or assistant message.
     ///
     /// # Errors
-    /// `entry_not_found`; `storage_failed`, after which nothing of the new file is left.
+    /// `entry_not_found`; `storage_changed`; `storage_failed`, after which nothing of the new file is left.
     pub fn extract_branch(&self, leaf: &str) -> Result<Tree> {
+        self.refresh()?; // labels that another program has set meanwhile
         let state = self.read();
         let path = state.path(Some(leaf));
         if path.is_empty() {
@@ -69,8 +70,8 @@ impl Tree {
     /// # Errors
     /// `fork_source_invalid`, `invalid_session_id`, `file_exists`, `storage_failed`.
     pub fn fork_from(source: impl AsRef<Path>, target_cwd: impl AsRef<Path>, options: CreateOptions) -> Result<Tree> {
-        let source = location::resolve(source.as_ref());
-        let cwd = location::resolve(target_cwd.as_ref());
+        let source = location::given(source.as_ref());
+        let cwd = location::given(target_cwd.as_ref());
         let open = OpenOptions {
             cwd: Some(cwd.clone()),
             session_dir: Some(session_directory(&options, &cwd)),
@@ -262,10 +263,21 @@ fn relinked(state: &State, node: u32, parent: Option<u32>, stands_for: &HashMap<
     Ok(json::replace_member(&line, "parentId", &id))
 }
 
+/// Whether a node is on the path to another.
+fn is_above(state: &State, node: u32, other: u32) -> bool {
+    let mut at = state.index.node(other).parent;
+    while at < ORPHAN && at != node {
+        at = state.index.node(at).parent;
+    }
+    at == node
+}
+
 /// A compaction whose first kept entry is a left-out label; `None` if it needs no change (S92).
 fn relinked_compaction(state: &State, node: u32, stands_for: &HashMap<u32, u32>) -> Result<Option<Vec<u8>>> {
     let entry = state.entry(node)?;
     let first = entry.string("firstKeptEntryId").and_then(|id| state.index.find(&id));
+    // A label that comes only after the compaction keeps nothing before it.
+    let first = first.filter(|first| stands_for.contains_key(first) && is_above(state, *first, node));
     let Some(next) = first.and_then(|first| stands_for.get(&first)) else { return Ok(None) };
     let mut id = Vec::new();
     json::write_string(&mut id, state.index.id(*next));

@@ -63,8 +63,20 @@ impl Header {
         };
         match blank::trim(&text) {
             "" => 0.0,
-            number => number.parse().unwrap_or(f64::NAN),
+            number => js_number(number),
         }
+    }
+}
+
+/// A number as JavaScript reads it from a text: with hexadecimal digits, and with one spelling of the infinite.
+fn js_number(text: &str) -> f64 {
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        return u64::from_str_radix(digits, 16).map_or(f64::NAN, |number| number as f64);
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    match unsigned == "Infinity" || unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        true => text.parse().unwrap_or(f64::NAN),
+        false => f64::NAN,
     }
 }
 

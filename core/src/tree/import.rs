@@ -33,7 +33,7 @@ pub(crate) fn import(
     directory: &Path,
     durability: Durability,
 ) -> Result<Imported> {
-    let source = location::resolve(&location::expand_home(source));
+    let source = location::given(source);
     let directory = location::resolve(directory);
     let unreadable = |error: io::Error| Error::storage("read the session file to import", &source, &error);
     let facts = storage.facts(&source).map_err(unreadable)?;

@@ -166,7 +166,8 @@ impl Index {
             let message = format!("the id {id:?} occurred before; this later entry stands for it");
             self.diagnostics.push(line_number, fact.offset, DiagnosticKind::DuplicateId, message);
             // The new parent may be a descendant of the earlier line.
-            self.check_cycles |= parent < ORPHAN;
+            self.check_cycles |= parent < ORPHAN || !self.cut.is_empty();
+            self.cut.values_mut().for_each(|cut| cut.retain(|known| *known != node));
             self.nodes[node as usize] = entry;
             self.adjacency = None;
         }
@@ -212,6 +213,15 @@ impl Index {
     /// The entry that comes first in the file becomes the root.
     fn cut_cycles(&mut self) {
         const NEW: u32 = 0;
+        // What was cut before may close no cycle any more: a later line of an id can name another parent.
+        let cut = std::mem::take(&mut self.cut);
+        let told: HashSet<u32> = cut.values().flatten().copied().collect();
+        for (parent, children) in cut {
+            for child in children {
+                self.nodes[child as usize].parent = parent;
+                self.adjacency = None;
+            }
+        }
         let mut seen = vec![NEW; self.nodes.len()];
         for start in 0..self.nodes.len() as u32 {
             let walk = start + 1;
@@ -233,6 +243,9 @@ impl Index {
             self.cut.entry(parent).or_default().push(first);
             self.nodes[first as usize].parent = ORPHAN;
             self.adjacency = None;
+            if told.contains(&first) {
+                continue;
+            }
             let place = self.place(first);
             let message =
                 format!("following parentId from {:?} comes back to it; it is shown as a root", self.ids.id(first));

@@ -25,6 +25,7 @@ use super::name_order::NameOrder;
 use super::open::without_mark;
 use super::options::CreateOptions;
 use super::storage::{FileMode, Storage};
+use super::time::MOST_MS;
 
 /// What [`list`] tells of one session. Serialised, it has these fields in camelCase: the form all bindings give.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,23 +99,25 @@ impl fmt::Debug for ListOptions {
 /// # Errors
 /// `cancelled`. Files that are no sessions or cannot be read are left out.
 pub fn list(cwd: impl AsRef<Path>, options: &ListOptions) -> Result<Vec<SessionInfo>> {
-    let cwd = location::resolve(cwd.as_ref());
+    let cwd = location::given(cwd.as_ref());
     let directory = super::open::session_directory(&options.location, &cwd);
     let filter = cwd_filter(&options.location, &cwd);
     read_all(by_name(session_files(&*options.location.storage, &directory)), filter, options)
 }
 
-/// The sessions of all working directories, newest first; with a chosen session directory, exactly those in it (S110).
+/// The sessions of all working directories, newest first; with a chosen session directory, or one that the environment
+/// names, exactly those in it (S38, S110).
 ///
 /// # Errors
 /// As for [`list`].
 pub fn list_all(options: &ListOptions) -> Result<Vec<SessionInfo>> {
     let storage = &*options.location.storage;
-    let files = match &options.location.session_dir {
-        Some(directory) => by_name(session_files(storage, &location::resolve(&location::expand_home(directory)))),
+    let chosen = options.location.session_dir.as_deref().map(location::given).or_else(location::session_dir_override);
+    let files = match chosen {
+        Some(directory) => by_name(session_files(storage, &directory)),
         None => {
             let agent_dir = options.location.agent_dir.clone().unwrap_or_else(location::agent_dir);
-            let root = location::resolve(&location::expand_home(&agent_dir)).join("sessions");
+            let root = location::given(&agent_dir).join("sessions");
             let mut directories = storage.list(&root).unwrap_or_default();
             directories.sort();
             let files = directories.iter().flat_map(|directory| session_files(storage, directory)).collect();
@@ -131,6 +134,17 @@ fn by_name(mut files: Vec<(PathBuf, SystemTime)>) -> Vec<(PathBuf, SystemTime)> 
     let order = NameOrder::new();
     files.sort_by(|(a, _), (b, _)| order.compare(b, a));
     files
+}
+
+/// The file that a listing would show first.
+pub(crate) fn first(storage: &dyn Storage, files: Vec<(PathBuf, SystemTime)>) -> Option<PathBuf> {
+    let mut buffer = Vec::new();
+    let mut modified = |(path, time): &(PathBuf, SystemTime)| {
+        read_session(storage, path, *time, false, &mut buffer, &|| false).map(|info| info.modified)
+    };
+    let mut files = by_name(files);
+    files.sort_by_cached_key(|file| Reverse(modified(file)));
+    files.into_iter().next().map(|(path, _)| path)
 }
 
 /// Reads files whose order counts where sessions changed at the same time.
@@ -318,7 +332,11 @@ impl Reader {
         // Without any content it is no activity.
         let Some(content) = fields.content else { return };
         let number = fields.time.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<f64>().ok());
-        let time = number.map(|ms| ms as i64).or_else(|| fields.timestamp.and_then(read_time));
+        let time = match number {
+            // Further than dates go: there is no such time.
+            Some(ms) => (ms.abs() <= MOST_MS as f64).then_some(ms as i64),
+            None => fields.timestamp.and_then(read_time),
+        };
         self.modified = self.modified.max(time);
         let wants_first = role == Role::User && self.first_message.is_none();
         if !wants_first && !self.with_text {

@@ -15,7 +15,7 @@ pub fn agent_dir() -> PathBuf {
 /// The session directory that the environment names for all working directories, if it does (S38).
 pub(crate) fn session_dir_override() -> Option<PathBuf> {
     let directory = std::env::var_os("PI_CODING_AGENT_SESSION_DIR").filter(|directory| !directory.is_empty())?;
-    Some(resolve(&expand_home(Path::new(&directory))))
+    Some(given(Path::new(&directory)))
 }
 
 /// The default session directory of a working directory below an agent directory (S39).
@@ -51,6 +51,11 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+/// A path that a caller gives, absolute: a leading `~` is the home directory (S38), as pi reads it.
+pub(crate) fn given(path: &Path) -> PathBuf {
+    resolve(&expand_home(path))
 }
 
 /// Replaces a leading `~` by the home directory (S38).

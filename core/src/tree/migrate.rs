@@ -27,12 +27,12 @@ pub(crate) fn is_needed(header: &Header) -> bool {
 /// Migrates a whole file. `bytes` holds a valid header.
 pub(crate) fn migrate(bytes: &[u8], header: &Header, ids: &dyn IdSource) -> Migrated {
     // With a byte order mark in front, the header would be no JSON and be left out (S53).
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut offset = (bytes.len() - text.len()) as u64;
     let mut dropped = Vec::new();
     let mut lines: Vec<Vec<u8>> = Vec::new();
     let mut damaged = FactBlock::default();
-    let mut offset = 0;
-    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         damaged.lines = number as u32;
         match first_line(line) {
             FirstLine::Object(_) | FirstLine::Value => lines.push(json::rewrite(line)),
@@ -99,7 +99,7 @@ fn with_first_kept_id(lines: &[Vec<u8>], at: usize) -> Vec<u8> {
         .and_then(|target| json::get(target, "id"));
     match id {
         Some(id) => json::replace_member(&out, "firstKeptEntryId", id),
-        None => out,
+        None => json::remove_member(&out, "firstKeptEntryId"),
     }
 }
 

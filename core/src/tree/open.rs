@@ -30,10 +30,12 @@ impl Tree {
     /// # Errors
     /// `invalid_session_id` for a chosen id that breaks S16; `storage_failed` if the directory cannot be created.
     pub fn create(cwd: impl AsRef<Path>, options: CreateOptions) -> Result<Tree> {
-        let cwd = location::resolve(cwd.as_ref());
+        let cwd = location::given(cwd.as_ref());
         let id = match &options.id {
             Some(id) if !is_valid_session_id(id) => {
-                let message = "a session id is made of ASCII letters, digits, '-', '_' and '.', and begins and ends with a letter or digit";
+                let message = format!(
+                    "{id:?} cannot be a session id: it is made of ASCII letters, digits, '-', '_' and '.', and begins and ends with a letter or digit"
+                );
                 return Err(Error::new(ErrorCode::InvalidSessionId, message));
             }
             Some(id) => id.clone(),
@@ -62,8 +64,8 @@ impl Tree {
     /// # Errors
     /// `invalid_session_file` (the bytes stay as they are, S50), `session_locked`, `storage_failed`.
     pub fn open(path: impl AsRef<Path>, options: OpenOptions) -> Result<Tree> {
-        let path = location::resolve(path.as_ref());
-        let chosen = options.session_dir.as_ref().map(|directory| location::resolve(&location::expand_home(directory)));
+        let path = location::given(path.as_ref());
+        let chosen = options.session_dir.as_ref().map(|directory| location::given(directory));
         let directory = chosen.or_else(|| path.parent().map(Path::to_path_buf));
         let shared = |cwd| Shared::from_open(&options, cwd, directory.clone());
         match options.storage.facts(&path) {
@@ -140,7 +142,7 @@ impl Tree {
     /// # Errors
     /// As for [`Tree::open`] and [`Tree::create`].
     pub fn continue_recent(cwd: impl AsRef<Path>, options: CreateOptions) -> Result<Tree> {
-        let cwd = location::resolve(cwd.as_ref());
+        let cwd = location::given(cwd.as_ref());
         let directory = session_directory(&options, &cwd);
         match discover::most_recent(&*options.storage, &directory, discover::cwd_filter(&options, &cwd)) {
             Some(path) => Tree::open(
@@ -174,18 +176,20 @@ impl Tree {
 /// The session directory that options and working directory give (S38, S39).
 pub(crate) fn session_directory(options: &CreateOptions, cwd: &Path) -> PathBuf {
     match &options.session_dir {
-        Some(directory) => location::resolve(&location::expand_home(directory)),
+        Some(directory) => location::given(directory),
         None => location::session_dir_override().unwrap_or_else(|| {
             let agent_dir = options.agent_dir.clone().unwrap_or_else(location::agent_dir);
-            location::session_dir(&location::resolve(&location::expand_home(&agent_dir)), cwd)
+            location::session_dir(&location::given(&agent_dir), cwd)
         }),
     }
 }
 
 /// S47: the override, else the header's directory, else the process's.
 fn working_directory(options: &OpenOptions, header: Option<&str>) -> PathBuf {
-    let chosen = options.cwd.clone().or_else(|| header.map(PathBuf::from)).unwrap_or_else(|| PathBuf::from("."));
-    location::resolve(&chosen)
+    match &options.cwd {
+        Some(cwd) => location::given(cwd),
+        None => location::resolve(Path::new(header.unwrap_or("."))),
+    }
 }
 
 fn fresh_header(options: &OpenOptions, cwd: &Path) -> Header {

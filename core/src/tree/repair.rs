@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, Result};
 use crate::json;
 
 use super::fact::is_blank;
@@ -27,7 +27,7 @@ pub struct Repair {
 /// # Errors
 /// `invalid_session_file`, `session_locked`, `storage_failed`; the file is then as it was.
 pub fn repair(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Repair> {
-    let path = super::location::resolve(path.as_ref());
+    let path = super::location::given(path.as_ref());
     let storage = &*options.storage;
     let fail = |error: &std::io::Error| Error::storage("read the session file", &path, error);
     let file = open_locked(storage, &path)?;
@@ -67,17 +67,9 @@ pub(crate) fn replace_file(
     if !removed.is_empty() {
         keep_aside(storage, &side_path(&target), removed)?;
     }
-    let temporary = named(&target, "tmp");
-    let file = match create_file(storage, &temporary, bytes, Durability::Entry) {
-        // Left over by a process that died: nobody else writes this name while the session is locked.
-        Err(error) if error.code() == ErrorCode::FileExists => {
-            storage
-                .remove(&temporary)
-                .map_err(|error| Error::storage("remove an old temporary file", &temporary, &error))?;
-            create_file(storage, &temporary, bytes, Durability::Entry)?
-        }
-        other => other?,
-    };
+    // A name that nobody else has: what lies there may be somebody's.
+    let temporary = named(&target, &format!("{:08x}.tmp", uuid::Uuid::new_v4().as_fields().0));
+    let file = create_file(storage, &temporary, bytes, Durability::Entry)?;
     let renamed = (storage.copy_permissions(&target, &temporary)).and_then(|()| storage.rename(&temporary, &target));
     if let Err(error) = renamed {
         let _ = storage.remove(&temporary);

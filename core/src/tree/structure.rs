@@ -173,7 +173,7 @@ fn sort_by_time(nodes: &mut [u32], index: &Index) {
         (a, b) => a.cmp(&b),
     };
     // Beyond this length inserting would be quadratic; the readable ones are then sorted and the others stay behind.
-    const SHORT: usize = 64;
+    const SHORT: usize = 63;
     if nodes.len() > SHORT {
         nodes.sort_by_key(|node| match time(node) {
             UNREADABLE => i64::MAX,

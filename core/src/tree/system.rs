@@ -1,5 +1,8 @@
 //! Prompt and tools in force: a fold over system messages (S139–S143).
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use crate::message::{JsonObject, Message, Role};
@@ -43,24 +46,33 @@ impl SystemFold {
         if !content.is_empty() {
             self.contents.push(content);
         }
-        for (name, section) in message.get("sections").and_then(Value::as_object).into_iter().flatten() {
-            match section {
-                Value::Null => {
-                    self.sections.shift_remove(name);
-                }
-                section => {
-                    self.sections.insert(name.clone(), section.clone());
-                }
+        if let Some(given) = message.get("sections").and_then(Value::as_object) {
+            if given.values().any(Value::is_null) {
+                self.sections.retain(|name, _| given.get(name).is_none_or(|section| !section.is_null()));
             }
+            let set = given.iter().filter(|(_, section)| !section.is_null());
+            self.sections.extend(set.map(|(name, section)| (name.clone(), section.clone())));
         }
         let list = |key| message.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for removed in list("toolsRemoved") {
-            self.tools.retain(|tool| tool.get("name") != removed.get("name"));
+        let removed: HashSet<Option<&Value>> = list("toolsRemoved").iter().map(|tool| tool.get("name")).collect();
+        if !removed.is_empty() {
+            self.tools.retain(|tool| !removed.contains(&tool.get("name")));
         }
-        for added in list("toolsAdded") {
-            match self.tools.iter_mut().find(|tool| tool.get("name") == added.get("name")) {
-                Some(tool) => *tool = added.clone(),
-                None => self.tools.push(added.clone()),
+        let added = list("toolsAdded");
+        if added.is_empty() {
+            return;
+        }
+        // One pass, however many there are: a file may declare thousands.
+        let known = self.tools.iter().enumerate();
+        let mut places: HashMap<Option<Value>, usize> =
+            known.map(|(at, tool)| (tool.get("name").cloned(), at)).collect();
+        for tool in added {
+            match places.entry(tool.get("name").cloned()) {
+                Entry::Occupied(place) => self.tools[*place.get()] = tool.clone(),
+                Entry::Vacant(place) => {
+                    place.insert(self.tools.len());
+                    self.tools.push(tool.clone());
+                }
             }
         }
     }

@@ -3,6 +3,9 @@
 /// An unreadable time. It compares as equal to every other time (S82).
 pub(crate) const UNREADABLE: i64 = i64::MIN;
 
+/// As far from the epoch as JavaScript's dates go.
+pub(crate) const MOST_MS: i64 = 8_640_000_000_000_000;
+
 /// `YYYY-MM-DDTHH:MM:SS.mmmZ` for milliseconds since the Unix epoch (S12).
 pub fn format_iso(ms: i64) -> String {
     let days = ms.div_euclid(86_400_000);
@@ -105,7 +108,8 @@ pub fn parse_iso(text: &str) -> Option<i64> {
     if at.peek().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    Some(days_from_civil(year, month, day) * 86_400_000 + ms)
+    let ms = days_from_civil(year, month, day) * 86_400_000 + ms;
+    (ms.abs() <= MOST_MS).then_some(ms)
 }
 
 struct Reader<'a> {
@@ -192,6 +196,9 @@ mod tests {
         assert_eq!(parse_iso("2025-01-15"), Some(1_736_899_200_000));
         assert_eq!(parse_iso("2025"), Some(1_735_689_600_000));
         assert_eq!(parse_iso("2025-02-30"), parse_iso("2025-03-02"));
+        assert_eq!(parse_iso("+275760-09-13T00:00:00.000Z"), Some(MOST_MS));
+        assert_eq!(parse_iso("+275760-09-13T00:00:00.001Z"), None);
+        assert_eq!(parse_iso("-271821-04-20T00:00:00Z"), Some(-MOST_MS));
         for bad in ["", "??", "yesterday", "2025-13-01", "2025-02-32", "2025-01-15T25:00Z", "2025-01-15Tx", "12"] {
             assert_eq!(parse_iso(bad), None, "{bad}");
         }

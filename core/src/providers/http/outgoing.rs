@@ -76,7 +76,10 @@ impl Outgoing {
         let parsed = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
         let Some((name, mut value)) = parsed else {
             // The value may be a secret: it is not told.
-            self.problem = Some(format!("the header {name:?} has a value that cannot be sent"));
+            self.problem = Some(format!(
+                "the header {name:?} has a value that cannot be sent: it holds a line break or another control character (a key \
+                 that was read from a file may end with one)"
+            ));
             return;
         };
         self.remove_header(name.as_str());
