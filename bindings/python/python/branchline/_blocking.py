@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
+from ._calls import Aborting
 from ._session import NavigateResult, SessionCore
 from .budget import Budgets
 from .context import CompactionResult, ContextUsage, ForkMessage, SessionStats, UserCommand
@@ -92,11 +93,9 @@ class BlockingOperations(SessionCore):
         winner's exploration, or the leaves in ``others``. ``instructions`` say what it should pay attention to. Ctrl-C
         aborts it.
         """
-        try:
-            return self._adopt(winner, summarize_others, others, instructions, replace_instructions).wait()
-        except KeyboardInterrupt:
-            self._abort().wait()
-            raise
+        call = self._adopt(winner, summarize_others, others, instructions, replace_instructions)
+        with Aborting(lambda: self._abort().wait()):
+            return call.wait()
 
     def new_session(self, *, record_parent: bool = False, name: Optional[str] = None) -> Self:
         """Makes a new, empty session in the same directory, as this one is set up. This one stays open.
@@ -121,11 +120,9 @@ class BlockingOperations(SessionCore):
 
         ``instructions`` say what the summary should pay attention to. A run is aborted first. Ctrl-C aborts it.
         """
-        try:
-            return self._compact(instructions).wait()
-        except KeyboardInterrupt:
-            self._abort().wait()
-            raise
+        call = self._compact(instructions)
+        with Aborting(lambda: self._abort().wait()):
+            return call.wait()
 
     def stats(self) -> SessionStats:
         """Counts and costs of the whole session, all branches. Reads every entry."""

@@ -9,6 +9,7 @@ itself; this works in any loop that is already running, a notebook's included. A
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import threading
@@ -16,6 +17,7 @@ import weakref
 from typing import Any, Callable, Dict, Generator, Generic, List, Optional, TypeVar
 
 from . import _branchline as native
+from .errors import Error
 
 T = TypeVar("T")
 
@@ -78,6 +80,27 @@ class Call(Generic[T]):
         return self._finish(await bridge.drive(self._pending))
 
 
+class Aborting:
+    """Around a wait: when something else than the library ends it, what it waits for is aborted.
+
+    That is what a signal's handler raises: KeyboardInterrupt, SystemExit, or an exception of the program's. An error of
+    the library, such as a time that ran out, leaves alone what runs.
+    """
+
+    __slots__ = ("_abort",)
+
+    def __init__(self, abort: Callable[[], Any]) -> None:
+        self._abort = abort
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: Any, error: Optional[BaseException], _traceback: Any) -> None:
+        if error is not None and not isinstance(error, (Error, StopIteration)):
+            with contextlib.suppress(Error):
+                self._abort()
+
+
 class _Bridge:
     """What wakes the tasks of one loop."""
 
@@ -117,14 +140,19 @@ class _Bridge:
 
 
 _lock = threading.Lock()
-_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Bridge] = weakref.WeakKeyDictionary()
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Callable[[], Optional[_Bridge]]]
+_bridges = weakref.WeakKeyDictionary()
+"""A bridge that rings is held by its loop, as a reader, and not from here: its futures refer to the loop, which would
+never go when it was closed while something waited. One that cannot ring has none."""
 
 
 def _bridge(loop: asyncio.AbstractEventLoop) -> _Bridge:
     with _lock:
-        bridge = _bridges.get(loop)
+        known = _bridges.get(loop)
+        bridge = None if known is None else known()
         if bridge is None:
-            bridge = _bridges[loop] = _Bridge(loop)
+            bridge = kept = _Bridge(loop)
+            _bridges[loop] = weakref.ref(bridge) if bridge._can_ring else lambda: kept
         return bridge
 
 

@@ -20,6 +20,7 @@ from .budget import native_budgets
 from .engine_options import NetworkOptions, engine_json
 from .errors import Error
 from .events import JsonObject
+from .hooks import as_hooks
 from .host_models import (
     Answer,
     KeySource,
@@ -266,7 +267,7 @@ class EngineCore(CatalogueOperations):
             given["permissions"], asked = _serve.bind_permissions(policy, in_loop=in_loop)
             own += asked
         if "tool_hooks" in given:
-            hooks = [_serve.bind_hook(hook, in_loop=in_loop) for hook in given["tool_hooks"]]
+            hooks = [_serve.bind_hook(hook, in_loop=in_loop) for hook in as_hooks(given["tool_hooks"])]
             given["tool_hooks"] = [hook for hook, _ in hooks]
             own += [binding for _, binding in hooks]
         if "budget" in given:

@@ -128,13 +128,16 @@ class _Server:
                 return
             request, cancelled = notice
             if request is None:
-                running = self.running.pop(cancelled, None)
-                if running is not None:
-                    running.cancel()
+                self.cancel(cancelled)
             elif not request.is_cancelled():
                 self.begin(request)
             # An idle queue must not keep the last call alive.
             del notice, request
+
+    def cancel(self, id: int) -> None:
+        running = self.running.pop(id, None)
+        if running is not None:
+            running.cancel()
 
     def begin(self, request: native.Request) -> None:
         binding = self.bindings.get(request.target())
@@ -168,9 +171,9 @@ class _Server:
 
     def own_loop(self) -> asyncio.AbstractEventLoop:
         with self.loop_lock:
-            if self.loop is None:
+            if self.loop is None or self.loop.is_closed():
                 self.loop = asyncio.new_event_loop()
-                threading.Thread(target=self.loop.run_forever, name="branchline-loop", daemon=True).start()
+                threading.Thread(target=_run_for_ever, args=(self.loop,), name="branchline-loop", daemon=True).start()
             return self.loop
 
     def hand_over(self, thread: int) -> None:
@@ -178,6 +181,18 @@ class _Server:
         for running, of in list(self.waiting.values()):
             if of == thread:
                 running.start_in(self.own_loop())
+
+
+def _run_for_ever(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs a loop that all sessions share: no tool may end it for the others.
+
+    What a task that a tool started raises as SystemExit ends ``run_forever``, and so does ``loop.stop()``.
+    """
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except BaseException:
+            _log.warning("a task of a tool's tried to end the program", exc_info=True)
 
 
 class _Running:
@@ -195,7 +210,7 @@ class _Running:
     def run(self) -> None:
         """On a thread of its own."""
         try:
-            with serving(self.holds):
+            with serving(self.holds, self.context.call_id):
                 value = self.tool._invoke(self.context)
                 if inspect.isawaitable(value):  # of a function that does not look like a coroutine function
                     value = asyncio.run(self.later(value))
@@ -227,22 +242,30 @@ class _Running:
 
     async def arun(self) -> None:
         try:
-            with serving(self.holds):
+            with serving(self.holds, self.context.call_id):
                 value = await self.tool._invoke(self.context)
             self.answer(value)
         except asyncio.CancelledError as error:
             self.fail(error)
             raise
-        except Exception as error:
+        except BaseException as error:
             self.fail(error)
+            # A coroutine that is closed has to end, and Ctrl-C is meant for the program if this is a loop of its own.
+            if isinstance(error, GeneratorExit):
+                raise
+            if isinstance(error, KeyboardInterrupt) and self.loop is not self.server.loop:
+                raise
 
     def cancel(self) -> None:
         self.context._cancelled.set()
         if self.server.waiting.pop(self.request.id(), None) is not None:
             return  # never begun
         if self.loop is not None:
-            with contextlib.suppress(RuntimeError):
+            try:
                 self.loop.call_soon_threadsafe(lambda: self.task and self.task.cancel())
+            except RuntimeError:  # the loop was closed: nothing will end the task, so nothing may hold it
+                if self.task is not None:
+                    self.server.tasks.discard(self.task)
 
     def answer(self, value: Any) -> None:
         text = to_json(value)
@@ -253,12 +276,13 @@ class _Running:
     def fail(self, error: BaseException) -> None:
         self.server.running.pop(self.request.id(), None)
         self.server.waiting.pop(self.request.id(), None)
-        if self.context.cancelled:
+        cancelled = self.context.cancelled
+        if cancelled:
             self.context._cancelled.set()  # the notice finds nobody any more
-        else:
-            _log.warning("%s failed", self.tool.name, exc_info=error)
         with contextlib.suppress(Error):  # answered, or nobody waits
             self.request.fail(failure(error))
+        if not cancelled:
+            _log.warning("%s failed", self.tool.name, exc_info=error)
 
 
 def _cancelled() -> type[Error]:

@@ -8,14 +8,14 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _branchline as native
 from ._calls import Call
-from ._serving import refuse_to_wait_for
+from ._serving import refuse_to_wait_for_session
 from .context import ContextOperations
 from .errors import Error
 from .events import JsonObject
-from .options import json_text
+from .options import capacity_of, images_json, json_text
 from .resources import ResourceOperations
 from .run import Events, Run
-from .siblings import SiblingOperations
+from .siblings import SiblingOperations, tool_names
 from .tools import Tool
 from .tree import Tree
 
@@ -118,12 +118,14 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         the session's and stored nowhere; only for a prompt that begins a run. ``capacity``: events held before the
         session waits for the reader.
         """
-        pending = self._native.prompt(text, json_text(list(images)), when_running, expand, forced_prompt, capacity)
-        return Run(Call[native.Run](pending).accepted(), self._native)
+        pending = self._native.prompt(
+            text, images_json(images), when_running, expand, forced_prompt, capacity_of(capacity)
+        )
+        return Run(Call[native.Run](pending).accepted(), self._native, when_running)
 
     def subscribe(self, *, capacity: int = 1024) -> Events:
         """The session's events from now on, of all runs, until it is closed."""
-        return Events(self._native.subscribe(capacity))
+        return Events(self._native.subscribe(capacity_of(capacity)))
 
     def _steer(self, text: str) -> Call[None]:
         return Call(self._native.steer(text))
@@ -138,7 +140,7 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         return Call(self._native.abort())
 
     def _wait_idle(self) -> Call[None]:
-        refuse_to_wait_for(self.id)
+        refuse_to_wait_for_session(self._native)
         return Call(self._native.wait_idle())
 
     def _navigate(
@@ -171,7 +173,7 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         return Call(self._native.set_thinking_level(level))
 
     def _set_tools(self, names: Sequence[Union[str, Tool]]) -> Call[None]:
-        return Call(self._native.set_tools([name if isinstance(name, str) else name.name for name in names]))
+        return Call(self._native.set_tools(tool_names(names)))
 
     def _append_custom(self, custom_type: str, data: Any) -> Call[str]:
         return Call(self._native.append_custom(custom_type, None if data is None else json_text(data)))

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Union
+from typing import Any, Iterable, List, Optional, Sequence, Union
 
 from . import _branchline as native
 from .errors import InvalidArgumentError
 from .options import json_text
+
+
+def _milliseconds(wall_time: Optional[float]) -> Optional[int]:
+    if wall_time is None:
+        return None
+    if not isinstance(wall_time, (int, float)) or not math.isfinite(wall_time):
+        raise InvalidArgumentError(f"wall_time is a number of seconds, or None for no limit, not {wall_time!r}")
+    return round(wall_time * 1000)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class BudgetLimits:
             "turns": self.turns,
             "tokens": self.tokens,
             "cost": self.cost,
-            "wallTimeMs": None if self.wall_time is None else round(self.wall_time * 1000),
+            "wallTimeMs": _milliseconds(self.wall_time),
             "ignoreUnknownPrices": self.ignore_unknown_prices,
         }
         return json_text({key: limit for key, limit in limits.items() if limit is not None})
@@ -117,7 +126,7 @@ Budgets = Union[Budget, Sequence[Budget]]
 
 def native_budgets(budget: Optional[Budgets]) -> List[native.Budget]:
     """The budgets as the native half takes them."""
-    budgets = [] if budget is None else [budget] if isinstance(budget, Budget) else list(budget)
-    if not all(isinstance(one, Budget) for one in budgets):
+    given: List[Any] = list(budget) if isinstance(budget, Iterable) else [] if budget is None else [budget]
+    if not all(isinstance(one, Budget) for one in given):
         raise InvalidArgumentError("budget is a Budget, or a list of them")
-    return [one._native for one in budgets]
+    return [one._native for one in given]

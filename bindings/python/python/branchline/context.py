@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Union
 from . import _branchline as native
 from ._calls import Call
 from .events import JsonObject
-from .options import json_text
+from .options import capacity_of, json_text
 from .run import Run, Usage
 
 
@@ -180,8 +180,8 @@ class ContextOperations:
         does in any case. ``details``: data the model does not see.
         """
         message = _message(custom_type, content, display, details)
-        pending = native.prompt_custom(self._native, message, when_running, forced_prompt, capacity)
-        return Run(Call[native.Run](pending).accepted(), self._native)
+        pending = native.prompt_custom(self._native, message, when_running, forced_prompt, capacity_of(capacity))
+        return Run(Call[native.Run](pending).accepted(), self._native, when_running)
 
     def abort_retry(self) -> None:
         """Cancels the wait before a failed request is repeated, and with it the repetition; nothing else."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Callable, List, Mapping, Optional, Union
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Union
 
 from ._question import Question, late
 from .errors import InvalidArgumentError
@@ -133,3 +133,11 @@ class ToolHook:
             return late(answer, convert) if hasattr(answer, "__await__") else convert(answer)
 
         return Question("hook", False, ask)
+
+
+def as_hooks(value: Any) -> List[ToolHook]:
+    """The hooks of a session, when that is what they are."""
+    hooks = list(value) if isinstance(value, Iterable) else None
+    if hooks is None or not all(isinstance(hook, ToolHook) for hook in hooks):
+        raise InvalidArgumentError("tool_hooks is a list of ToolHook; write ToolHook(before=…) around a function")
+    return hooks

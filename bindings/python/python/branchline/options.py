@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence, TypedDict, Union
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, TypedDict, Union
 
 from .errors import InvalidArgumentError
 
@@ -84,6 +87,40 @@ def keywords(kind: Any, options: Mapping[str, Any], cwd: PathLike = "") -> Dict[
     if "parent_session" in given:
         given["parent_session"] = os.fspath(given["parent_session"])
     return given
+
+
+def seconds(timeout: Any) -> Optional[float]:
+    """A limit of time as the native half takes it. None and infinity are none."""
+    if timeout is None:
+        return None
+    try:
+        limit = math.nan if isinstance(timeout, (str, bytes)) else float(timeout)
+    except (TypeError, ValueError, OverflowError):
+        limit = math.nan
+    if not limit >= 0:
+        raise InvalidArgumentError(f"a timeout is None or a number of seconds, not negative; {timeout!r} is none")
+    return None if limit == math.inf else limit
+
+
+def capacity_of(capacity: Any) -> int:
+    """How many events may be held, as the native half takes it."""
+    try:
+        count = operator.index(capacity)
+    except TypeError:
+        count = -1
+    if not 0 <= count <= sys.maxsize:
+        raise InvalidArgumentError(f"capacity is a number of events, not {capacity!r}")
+    return count
+
+
+def images_json(images: Any) -> str:
+    """Images of a prompt as the native half takes them."""
+    if isinstance(images, (str, bytes, Mapping)) or not isinstance(images, Iterable):
+        raise InvalidArgumentError(
+            'images is a list of blocks {"type": "image", "data": base64, "mimeType": …},'
+            f" not a {type(images).__name__}"
+        )
+    return json_text(list(images))
 
 
 def json_text(value: Any) -> str:

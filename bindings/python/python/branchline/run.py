@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any, AsyncIterator, Deque, Dict, Generator, Iterator, List, Optional, Tuple, Union
 
 from . import _branchline as native
-from ._calls import Call
+from ._calls import Aborting, Call
+from ._serving import began_to_run, refuse_to_wait_for_session
 from .errors import Error
 from .events import Event, JsonObject, event_from_row
 
@@ -141,28 +142,32 @@ class Events(Iterator[Event], AsyncIterator[Event]):
         return Call(self._source.next_batch(_BATCH))
 
     def _take(self, rows: List[Tuple[Any, ...]]) -> None:
-        self._ended = not rows
+        if not rows:
+            self._ended = True
         self._queue.extend(map(event_from_row, rows))
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
-        if not self._queue and not self._ended:
+        while True:
+            # Another thread that reads may take what this one fetched.
+            with contextlib.suppress(IndexError):
+                return self._queue.popleft()
+            if self._ended:
+                raise StopIteration
             self._take(self._batch().wait())
-        if not self._queue:
-            raise StopIteration
-        return self._queue.popleft()
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
-        if not self._queue and not self._ended:
+        while True:
+            with contextlib.suppress(IndexError):
+                return self._queue.popleft()
+            if self._ended:
+                raise StopAsyncIteration
             self._take(await self._batch())
-        if not self._queue:
-            raise StopAsyncIteration
-        return self._queue.popleft()
 
     def close(self) -> None:
         """Takes no more events."""
@@ -180,8 +185,10 @@ class Run(Events):
     let the run go on, keep the object.
     """
 
-    def __init__(self, run: native.Run, session: native.Session) -> None:
+    def __init__(self, run: native.Run, session: native.Session, when_running: str) -> None:
         super().__init__(run)
+        if when_running == "refuse":
+            began_to_run(session)
         self._run = run
         self._session = session
         self._iterating = False
@@ -199,31 +206,35 @@ class Run(Events):
         return self._afinish([]).__await__()
 
     def __next__(self) -> Event:
-        self._iterating = True
-        try:
+        with Aborting(self._stop):
             return super().__next__()
-        except KeyboardInterrupt:
-            self._stop()
-            raise
 
     async def __anext__(self) -> Event:
-        self._iterating = True
         try:
             return await super().__anext__()
         except asyncio.CancelledError:
             await self._astop()
             raise
 
+    def _batch(self) -> Call[List[Tuple[Any, ...]]]:
+        self._refuse_to_wait()
+        self._iterating = True
+        return super()._batch()
+
+    def _refuse_to_wait(self) -> None:
+        """Inside a tool, permission handler, hook or model that the run waits for, it would never go on."""
+        if not self.settled:
+            refuse_to_wait_for_session(self._session)
+
     def _result(self, events: List[Event]) -> Call[RunResult]:
+        self._refuse_to_wait()
         self._ended = True
         return Call(self._run.result(), lambda value: RunResult._from_native(value, events))
 
     def _finish(self, events: List[Event]) -> RunResult:
-        try:
-            return self._result(events).wait()
-        except KeyboardInterrupt:
-            self._stop()
-            raise
+        call = self._result(events)
+        with Aborting(self._stop):
+            return call.wait()
 
     async def _afinish(self, events: List[Event]) -> RunResult:
         try:

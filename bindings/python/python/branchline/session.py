@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._blocking import BlockingOperations
+from ._calls import Aborting
 from ._engine import EngineCore, SessionInfo, default_engine
 from ._session import NavigateResult
 from .events import JsonObject
 from .models import StoredEntry
-from .options import CreateOptions, OpenOptions, PathLike, SessionOptions
+from .options import CreateOptions, OpenOptions, PathLike, SessionOptions, seconds
 from .replay import Replay
 from .run import RunResult
 from .tools import Tool
@@ -95,8 +96,11 @@ class Session(BlockingOperations):
         self._abort().wait()
 
     def wait_idle(self, timeout: Optional[float] = None) -> None:
-        """Waits until the session is idle, at most ``timeout`` seconds (then ``TimeoutError``)."""
-        self._wait_idle().wait(timeout)
+        """Waits until the session is idle, at most ``timeout`` seconds (then ``TimeoutError``). Ctrl-C aborts it."""
+        limit = seconds(timeout)
+        call = self._wait_idle()
+        with Aborting(self.abort):
+            call.wait(limit)
 
     def navigate(
         self,
@@ -113,11 +117,9 @@ class Session(BlockingOperations):
         summary of what is left behind; ``instructions`` say what it should pay attention to. Ctrl-C
         aborts the summary.
         """
-        try:
-            return self._navigate(entry_id, label, summarize, instructions, replace_instructions).wait()
-        except KeyboardInterrupt:
-            self.abort()
-            raise
+        call = self._navigate(entry_id, label, summarize, instructions, replace_instructions)
+        with Aborting(self.abort):
+            return call.wait()
 
     def fork(self, entry_id: str, *, position: str = "before") -> Session:
         """Copies the path to an entry into a new file and opens that as a session of its own.

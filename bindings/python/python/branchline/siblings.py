@@ -18,6 +18,7 @@ from typing import (
     Final,
     Generator,
     Generic,
+    Iterable,
     List,
     Mapping,
     Optional,
@@ -27,11 +28,11 @@ from typing import (
 )
 
 from . import _branchline as native
-from ._calls import Call
+from ._calls import Aborting, Call
 from .budget import Budgets, native_budgets
 from .errors import Error, InvalidArgumentError, make_error
 from .events import Event, JsonObject
-from .options import PathLike, json_text
+from .options import PathLike, capacity_of, images_json, json_text
 from .run import Events, ExceededLimit, Usage
 
 if TYPE_CHECKING:
@@ -159,11 +160,9 @@ class Exploration(Events, Generic[S]):
 
         What failed is a result, too. Events not read yet are lost. Ctrl-C aborts everything.
         """
-        try:
-            return self._results().wait()
-        except KeyboardInterrupt:
-            self._stop()
-            raise
+        call = self._results()
+        with Aborting(self._stop):
+            return call.wait()
 
     def __await__(self) -> Generator[Any, None, List[ExploreResult[S]]]:
         return self._aresults().__await__()
@@ -176,11 +175,8 @@ class Exploration(Events, Generic[S]):
             raise
 
     def __next__(self) -> Event:
-        try:
+        with Aborting(self._stop):
             return super().__next__()
-        except KeyboardInterrupt:
-            self._stop()
-            raise
 
     async def __anext__(self) -> Event:
         try:
@@ -222,10 +218,24 @@ class Exploration(Events, Generic[S]):
             await self._astop()
 
 
-def _names(tools: Optional[Sequence[Any]]) -> Optional[List[str]]:
+def tool_names(tools: Any) -> List[str]:
+    """The names of tools that are given by name or as ``Tool``."""
     if isinstance(tools, str):
-        raise InvalidArgumentError("tools is a list of names")
-    return None if tools is None else [tool if isinstance(tool, str) else tool.name for tool in tools]
+        raise InvalidArgumentError(f"tools is a list of names, not one name; write [{tools!r}]")
+    if not isinstance(tools, Iterable):
+        raise InvalidArgumentError(f"tools is a list of names, not a {type(tools).__name__}")
+    return [_tool_name(tool) for tool in tools]
+
+
+def _tool_name(tool: Any) -> str:
+    name = tool if isinstance(tool, str) else getattr(tool, "name", None)
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"a tool is chosen by its name, or as a Tool, not by {tool!r}")
+    return name
+
+
+def _names(tools: Optional[Sequence[Any]]) -> Optional[List[str]]:
+    return None if tools is None else tool_names(tools)
 
 
 def _options(at: At, **given: Any) -> str:
@@ -240,10 +250,14 @@ def _options(at: At, **given: Any) -> str:
 def _prompt(given: Prompt) -> Union[str, JsonObject]:
     if isinstance(given, str):
         return given
+    if not isinstance(given, Mapping):
+        raise InvalidArgumentError(f"a prompt is a text or a dictionary, not a {type(given).__name__}")
     unknown = set(given) - set(_PROMPT_KEYS)
     if unknown or "text" not in given:
         raise InvalidArgumentError(f"a prompt is a text or a dictionary of {', '.join(_PROMPT_KEYS)}")
     value = {_PROMPT_KEYS[key]: item for key, item in given.items() if item is not None}
+    if "images" in value:
+        value["images"] = json.loads(images_json(value["images"]))
     if "tools" in value:
         value["tools"] = _names(value["tools"])
     return value
@@ -286,11 +300,11 @@ class SiblingOperations:
         tools: Optional[Sequence[Any]],
         budget: Optional[Budgets],
     ) -> native.Exploration:
-        if isinstance(prompts, (str, Mapping)):
+        if isinstance(prompts, (str, Mapping)) or not isinstance(prompts, Iterable):
             raise InvalidArgumentError("prompts is a list of prompts")
         given = json_text([_prompt(prompt) for prompt in prompts])
         more = {"model": model, "thinkingLevel": thinking_level, "tools": _names(tools)}
-        options = _options(at, limit=limit, capacity=capacity, **more)
+        options = _options(at, limit=limit, capacity=capacity_of(capacity), **more)
         pending = native.explore(self._native, given, options, native_budgets(budget))
         return Call[native.Exploration](pending).accepted()
 
@@ -305,6 +319,8 @@ class SiblingOperations:
         from ._session import NavigateResult
 
         session = winner.session if isinstance(winner, ExploreResult) else winner
+        if not isinstance(session, SiblingOperations):
+            raise InvalidArgumentError(f"adopt takes a sibling, or a result of explore, not a {type(session).__name__}")
         options = {
             "summarizeOthers": summarize_others,
             "replaceInstructions": replace_instructions,

@@ -238,9 +238,13 @@ def _plain(value: Any) -> Any:
 
 
 def failure(error: BaseException) -> str:
-    """What a model reads of an exception."""
-    if isinstance(error, Error):
-        return str(error)
-    text = str(error)
+    """What a model reads of an exception. Always gives a text: without one, whoever asked would wait for ever."""
     name = type(error).__name__
-    return f"{name}: {text}" if text else name
+    try:
+        text = str(error)
+    except BaseException as fault:
+        return f"{name}, whose text cannot be had: its __str__ raised {type(fault).__name__}"
+    if not isinstance(error, Error):
+        text = f"{name}: {text}" if text else name
+    # Half of a surrogate pair is no text outside of Python.
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -11,12 +11,14 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar, Union, overload
 
 from . import _branchline as native
 from . import _show
 from .errors import EntryNotFoundError
 from .events import JsonObject, text_of
+
+T = TypeVar("T")
 
 _BATCH = 256
 
@@ -208,6 +210,15 @@ class Tree:
     def __iter__(self) -> Iterator[Entry]:
         return self.entries()
 
+    def _at(self, leaf: Optional[str]) -> Optional[str]:
+        """The leaf that is meant. The core is lenient with ids that it does not know; a program has mistaken itself."""
+        return self.leaf if leaf is None else self._known(leaf, leaf)
+
+    def _known(self, id: str, answer: T) -> T:
+        if not self._tree.contains(id):
+            raise EntryNotFoundError(f"no entry has the id {id!r}")
+        return answer
+
     def entry(self, id: str) -> Optional[Entry]:
         """The entry with this id, or None."""
         row = self._tree.entry(id)
@@ -227,12 +238,15 @@ class Tree:
         return self._tree.children(None)
 
     def children(self, id: str) -> List[str]:
-        """Ids of the children of an entry, oldest first."""
-        return self._tree.children(id)
+        """Ids of the children of an entry, oldest first.
+
+        In a damaged file entries may name a parent that is not there; it has children, too.
+        """
+        return self._tree.children(id) or self._known(id, [])
 
     def branch(self, leaf: Optional[str] = None) -> Branch:
         """The path to an entry; by default to the session's leaf."""
-        return Branch(self._tree.branch(self.leaf if leaf is None else leaf))
+        return Branch(self._tree.branch(self._at(leaf)))
 
     @property
     def labels(self) -> Dict[str, str]:
@@ -251,7 +265,7 @@ class Tree:
 
     def context(self, leaf: Optional[str] = None) -> Context:
         """What a model sees at an entry; by default at the session's leaf."""
-        rows, level, model = self._tree.context(self.leaf if leaf is None else leaf)
+        rows, level, model = self._tree.context(self._at(leaf))
         return Context(
             messages=[json.loads(message) for _id, _role, message in rows],
             entry_ids=[id for id, _role, _message in rows],
@@ -261,7 +275,7 @@ class Tree:
 
     def export_branch(self, leaf: Optional[str] = None) -> bytes:
         """The path to an entry as the bytes of a session file; by default to the session's leaf."""
-        return self._tree.export_branch(self.leaf if leaf is None else leaf)
+        return self._tree.export_branch(self._at(leaf))
 
     @property
     def diagnostics(self) -> List[Diagnostic]:
