@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 OTHER_NAMES = {
     # Words that mean something else in a language, or are said in another way there.
     ("c", "clone_session"): "clone",
+    ("c", "run"): "wait_idle",  # after `prompt`
     ("node", "clone_session"): "clone",
     ("node", "subscribe"): "events",
     ("python", "clone_session"): "clone",
