@@ -1663,6 +1663,13 @@ const char *branchline_request_call_id(const branchline_request *request);
 /// Errors: none.
 const char *branchline_request_session_id(const branchline_request *request);
 
+/// Which of the sessions over its tree asks: they share one id, see branchline_event_sibling. 0 for a toolbox and for a key.
+///
+/// Ownership: none.
+/// Threads: any.
+/// Errors: none.
+uint32_t branchline_request_sibling(const branchline_request *request);
+
 /// The working directory of the session or toolbox that calls a tool, an absolute path as the operating system takes it;
 /// empty for other questions.
 ///

@@ -24,6 +24,7 @@ public:
   std::string arguments() const { return detail::text_or_empty(branchline_request_arguments(get())); }
   std::string call_id() const { return detail::text_or_empty(branchline_request_call_id(get())); }
   std::string session_id() const { return detail::text_or_empty(branchline_request_session_id(get())); }
+  std::uint32_t sibling() const noexcept { return branchline_request_sibling(get()); }
   std::string cwd() const { return detail::text_or_empty(branchline_request_cwd(get())); }
   /// Whether the answer is not wanted any more.
   bool is_cancelled() const noexcept { return branchline_request_is_cancelled(get()); }

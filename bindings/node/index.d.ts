@@ -1218,6 +1218,8 @@ export interface ToolContext {
   callId: string
   /** Empty in a toolbox. */
   sessionId: string
+  /** Which of the sessions over its tree calls: they share one id; see `Session.sibling`. */
+  sibling: number
   cwd: string
 }
 

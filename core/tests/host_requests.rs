@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use branchline::host::{HostTool, Notice, Request, RequestKind, Requests, requests};
 use branchline::tools::{Tool, ToolDefinition, ToolResult, Toolbox};
-use branchline::{Engine, EngineOptions, ErrorCode, PromptOptions, SessionOptions, block_on};
+use branchline::{
+    BranchOptions, BranchPoint, Engine, EngineOptions, ErrorCode, PromptOptions, SessionOptions, block_on,
+};
 use serde_json::{Value, json};
 
 fn definition() -> Value {
@@ -176,6 +178,31 @@ fn a_session_calls_it_and_stores_what_it_said() {
     let result = block_on(run.result()).unwrap();
     assert_eq!(result.text, "It is sunny.");
     assert!(result.messages.iter().any(|message| message.to_json().contains(r#"{\"temperature\":21}"#)));
+}
+
+/// Siblings share an id: a request tells which of them asks.
+#[test]
+fn a_request_tells_which_sibling_asks() {
+    let (tool, requests) = tool();
+    let engine = Engine::new(EngineOptions::default()).unwrap();
+    let call = json!({"content": [{"type": "toolCall", "id": "c1", "name": "weather", "arguments": {"city": "Kyiv"}}]});
+    let script = json!({"replies": [call, {"content": [{"type": "text", "text": "Sunny."}]}], "atEnd": "loop"});
+    let script = branchline::providers::scripted::Script::from_json(&script.to_string()).unwrap();
+    engine.add_scripted_model("w", script).unwrap();
+    let mut options =
+        SessionOptions::new(".").permissions(branchline::Permissions::allow()).in_memory(true).model("scripted/w");
+    options.tools = Some(vec!["weather".to_owned()]);
+    options.custom_tools = vec![tool];
+    let first = block_on(engine.create_session(options)).unwrap();
+    let second = block_on(first.branch(BranchPoint::Leaf, BranchOptions::default())).unwrap();
+    for (session, number) in [(&first, 0), (&second, 1)] {
+        let run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
+        let request = asked(&requests);
+        assert_eq!((request.session_id(), request.sibling()), (&*first.id(), number));
+        assert_eq!(session.sibling(), number);
+        request.complete(json!("sun")).unwrap();
+        assert_eq!(block_on(run.result()).unwrap().text, "Sunny.");
+    }
 }
 
 #[test]

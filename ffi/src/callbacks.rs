@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use branchline_core::Session;
+
 use crate::error::Failure;
 use crate::event::branchline_event;
 use crate::input::{self, Versioned, invalid};
@@ -83,8 +85,8 @@ impl Drop for Callbacks {
 thread_local! {
     /// What this thread is in a callback of: a session, a tool or a call, by its key.
     static INSIDE: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The id of the session that waits for what this thread is asked to do.
-    static SERVED: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Id and sibling number of the session that waits for what this thread is asked to do.
+    static SERVED: RefCell<Option<(String, u32)>> = const { RefCell::new(None) };
 }
 
 /// A number for something that has callbacks.
@@ -105,16 +107,18 @@ pub(crate) fn inside<T>(session: u64, callback: impl FnOnce() -> T) -> T {
 pub(crate) const ANY: &str = "*";
 
 /// Runs something of a host's, a tool or a model, for a session; `ANY` when it is not known which one waits.
-pub(crate) fn serving<T>(session_id: String, callback: impl FnOnce() -> T) -> T {
-    let before = SERVED.replace((!session_id.is_empty()).then_some(session_id));
+pub(crate) fn serving<T>(session_id: String, sibling: u32, callback: impl FnOnce() -> T) -> T {
+    let before = SERVED.replace((!session_id.is_empty()).then_some((session_id, sibling)));
     let value = callback();
     SERVED.replace(before);
     value
 }
 
 /// Whether the calling thread is in a callback that this session waits for.
-pub(crate) fn serves(session_id: &str) -> bool {
-    SERVED.with_borrow(|served| served.as_deref().is_some_and(|served| served == session_id || served == ANY))
+pub(crate) fn serves(session: &Session) -> bool {
+    SERVED.with_borrow(|served| {
+        served.as_ref().is_some_and(|(id, sibling)| id == ANY || (*sibling == session.sibling() && *id == session.id()))
+    })
 }
 
 /// What the calling thread is in a callback of.

@@ -161,6 +161,16 @@ pub unsafe extern "C" fn branchline_request_session_id(request: *const branchlin
     peek(std::ptr::null(), || text(request, SESSION_ID))
 }
 
+/// Which of the sessions over its tree asks: they share one id, see branchline_event_sibling. 0 for a toolbox and for a key.
+///
+/// Ownership: none.
+/// Threads: any.
+/// Errors: none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn branchline_request_sibling(request: *const branchline_request) -> u32 {
+    peek(0, || handle::peek::<RequestObject>(request).map(|request| request.core.sibling()))
+}
+
 /// The working directory of the session or toolbox that calls a tool, an absolute path as the operating system takes it;
 /// empty for other questions.
 ///

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn branchline_session_wait_idle(
 ) -> branchline_status {
     export!(error, {
         let session = handle::get::<SessionObject>(session)?;
-        if callbacks::current() == Some(session.key) || callbacks::serves(&session.core.id()) {
+        if callbacks::current() == Some(session.key) || callbacks::serves(&session.core) {
             let text = "waiting here would wait for this callback; return from it and wait on another thread";
             return Err(Failure::new(branchline_status::WOULD_DEADLOCK, text));
         }

@@ -114,7 +114,7 @@ impl Desk {
                         RequestKind::Key | RequestKind::Login | RequestKind::Payload => callbacks::ANY,
                         _ => request.session_id(),
                     };
-                    let (id, session) = (request.id(), session.to_owned());
+                    let (id, session, sibling) = (request.id(), session.to_owned(), request.sibling());
                     request.within(|request| {
                         let object = Arc::new(RequestObject::new(request));
                         let weak = Arc::downgrade(&object);
@@ -122,7 +122,7 @@ impl Desk {
                         open.retain(|_, (_, request)| request.strong_count() > 0);
                         open.insert(id, (handle.token().addr(), weak));
                         let call = || table.on_call(handle.into_token());
-                        callbacks::inside(key, || callbacks::serving(session, call));
+                        callbacks::inside(key, || callbacks::serving(session, sibling, call));
                     });
                 }
                 Notice::Cancelled(id) => {

@@ -5,7 +5,7 @@ const { EventStream } = require('./events.cjs')
 const { Exploration } = require('./exploration.cjs')
 const { numbersOf } = require('./permissions.cjs')
 const { Run } = require('./run.cjs')
-const { Tool, invalid, refuseToWaitForSession, serving, waitsForUs } = require('./tools.cjs')
+const { Tool, invalid, refuseToWaitForSession, serving } = require('./tools.cjs')
 const { Tree } = require('./tree.cjs')
 
 const secret = Symbol('branchline.session')
@@ -44,7 +44,7 @@ class Session {
   }
 
   get sibling() {
-    return this.state.sibling
+    return this.#native.sibling
   }
 
   get state() {
@@ -84,7 +84,6 @@ class Session {
 
   #start(begin, signal) {
     signalOf(signal)
-    waitsForUs(this.#native) // a run that begins here is not the one that waits for this function; noted while it is idle
     return new Run(this, this.#native, begin, signal)
   }
 

@@ -101,21 +101,21 @@ function take(notice) {
   else fail(notice.id, 'the function does not exist any more')
 }
 
-async function run({ id, kind, name, callId, sessionId, cwd, arguments: args }, { execute, write, waits }) {
+async function run({ id, kind, name, callId, sessionId, sibling, cwd, arguments: args }, { execute, write, waits }) {
   const controller = new AbortController()
   running.set(id, controller)
   const progress = (update) => {
     const partial = json(update, 'an update')
     return ask(() => desk.progress(id, partial))
   }
-  const context = { signal: controller.signal, progress, name, callId, sessionId, cwd }
+  const context = { signal: controller.signal, progress, name, callId, sessionId, sibling, cwd }
   const push = (piece) => {
     const event = json(piece, 'a piece of the answer')
     if (ask(() => desk.push(id, event))) return true
     controller.abort() // known here before the notice of it comes
     return false
   }
-  const waiting = { for: waits ?? sessionId, others: new Set() }
+  const waiting = waits === undefined ? { for: sessionId, sibling } : { for: waits }
   try {
     const value = await served.run(waiting, async () => {
       const given = await execute(args, context, kind)
@@ -166,21 +166,10 @@ function refuseToWaitFor(waiting) {
   if (served.getStore()?.for === waiting) throw wouldDeadlock()
 }
 
-/**
- * Whether this is called inside a function that a native session waits for. Requests tell their session by its id, which
- * siblings share; but the one that waits is busy as long as it does, so whoever was idle meanwhile is another.
- */
-function waitsForUs(native) {
-  const waiting = served.getStore()
-  if (!waiting?.for || waiting.for !== native.id) return false
-  const { phase, sibling } = JSON.parse(ask(() => native.state))
-  if (phase === 'idle' || phase === 'closed') waiting.others.add(sibling)
-  return !waiting.others.has(sibling)
-}
-
-/** Fails inside a function that a native session waits for. */
+/** Fails inside a function that a native session waits for. Its siblings, which have the same id, may be waited for. */
 function refuseToWaitForSession(native) {
-  if (waitsForUs(native)) throw wouldDeadlock()
+  const waiting = served.getStore()
+  if (waiting?.for && waiting.for === native.id && waiting.sibling === native.sibling) throw wouldDeadlock()
 }
 
 /** Whether this is called inside a function that something waits for. */
@@ -198,7 +187,6 @@ module.exports = {
   split,
   refuseToWaitFor,
   refuseToWaitForSession,
-  waitsForUs,
   isServing,
   serving,
   invalid,

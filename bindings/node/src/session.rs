@@ -62,6 +62,11 @@ impl Session {
     }
 
     #[napi(getter)]
+    pub fn sibling(&self) -> u32 {
+        self.session.sibling()
+    }
+
+    #[napi(getter)]
     pub fn path(&self) -> Option<String> {
         self.session.path().map(|path| path.to_string_lossy().into_owned())
     }

@@ -101,6 +101,7 @@ impl Desk {
             "name": request.name(),
             "callId": request.call_id(),
             "sessionId": request.session_id(),
+            "sibling": request.sibling(),
             "cwd": request.cwd().to_string_lossy(),
             "arguments": request.arguments(),
         }));

@@ -279,6 +279,25 @@ test('a tool may wait for a run that is over, and for other sessions, siblings a
   assert.deepEqual(texts(await s.run('x')), ['before,other,one,1,three'])
 })
 
+test('a tool may wait for a sibling that has been busy all along', async (t) => {
+  let busy
+  const s = await session(t, [
+    tool({
+      name: 'inside',
+      async execute(_, { sibling }) {
+        hand.openGate('go')
+        return [sibling, busy.run.session.sibling, (await busy.run.result()).text].join()
+      },
+    }),
+  ], calls('inside', {}), says('done'))
+  const hand = s.engine.addScriptedModel('slow', [{ ...says('slow'), waitGate: 'go' }])
+  const sibling = await s.branch(null)
+  await sibling.setModel('scripted/slow')
+  busy = { run: Object.assign(sibling.prompt('x'), { session: sibling }) }
+  await busy.run.accepted
+  assert.deepEqual(texts(await s.run('x')), ['0,1,slow'])
+})
+
 test('an abort reaches the tool, also one that the tool asks for', async (t) => {
   let reason
   const stop = tool({

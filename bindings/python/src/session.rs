@@ -77,6 +77,10 @@ impl Session {
         visit.call(&self.keep)
     }
 
+    fn sibling(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.get(py)?.sibling())
+    }
+
     fn id(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.get(py)?.id())
     }

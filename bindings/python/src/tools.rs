@@ -126,6 +126,10 @@ impl Request {
         Ok(self.request.get(py)?.session_id().to_owned())
     }
 
+    fn sibling(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.request.get(py)?.sibling())
+    }
+
     fn cwd(&self, py: Python<'_>) -> PyResult<PathBuf> {
         Ok(self.request.get(py)?.cwd().to_owned())
     }

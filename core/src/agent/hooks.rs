@@ -41,6 +41,8 @@ pub trait ToolHook: Send + Sync {
 pub struct HookedCall {
     /// The session's id.
     pub session_id: String,
+    /// Which of the sessions over its tree it is, see [`Session::sibling`](crate::Session::sibling); 0 without a session.
+    pub sibling: u32,
     /// The call's id.
     pub id: String,
     /// The tool's name.

@@ -18,6 +18,7 @@ impl Actor {
         let shared = self.shared.clone();
         let asking = Asking {
             session_id: &call.session_id,
+            sibling: call.sibling,
             call_id: &call.id,
             definition: tool.definition(),
             arguments: &call.arguments,

@@ -35,6 +35,7 @@ impl Actor {
             tools: self.projection.system().tools(),
             thinking_level: self.level.clone(),
             session_id: self.shared.id.to_string(),
+            sibling: self.shared.sibling,
             options: self.request_options(),
             purpose: Purpose::Turn,
             cancel: self.token(),

@@ -195,6 +195,7 @@ impl Actor {
         let arguments = tool.definition().check(&tool.prepare((*call.args).clone())).map_err(Outcome::refused)?;
         let mut call = HookedCall {
             session_id: self.shared.id.to_string(),
+            sibling: self.shared.sibling,
             id: call.id.to_string(),
             name: name.to_string(),
             arguments,
@@ -233,6 +234,7 @@ impl Actor {
             operations,
             images: self.image_target(),
             session_id: self.shared.id.to_string(),
+            sibling: self.shared.sibling,
             session_variables: self.session_variables(),
             program_dir: self.engine.program_dir.clone(),
             cancel: self.token(),

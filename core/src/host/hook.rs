@@ -41,6 +41,7 @@ impl HostHook {
             name: call.name.clone(),
             call_id: call.id.clone(),
             session_id: call.session_id.clone(),
+            sibling: call.sibling,
             cwd: PathBuf::new(),
             arguments,
             progress: None,

@@ -48,6 +48,7 @@ impl HostModel for HostModels {
             name: request.model().full_name(),
             call_id: String::new(),
             session_id: request.request().session_id.clone(),
+            sibling: request.request().sibling,
             cwd: PathBuf::new(),
             arguments: request.to_value(),
             progress: None,

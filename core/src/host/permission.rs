@@ -39,6 +39,7 @@ impl PermissionHandler for HostPermissions {
             name: request.tool.clone(),
             call_id: request.call_id.clone(),
             session_id: request.session_id.clone(),
+            sibling: request.sibling,
             cwd: request.cwd.clone(),
             arguments: request.to_value(),
             progress: None,

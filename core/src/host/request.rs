@@ -62,6 +62,7 @@ pub(crate) struct Question {
     pub(crate) name: String,
     pub(crate) call_id: String,
     pub(crate) session_id: String,
+    pub(crate) sibling: u32,
     pub(crate) cwd: PathBuf,
     pub(crate) arguments: Value,
     pub(crate) progress: Option<Progress>,
@@ -78,6 +79,7 @@ impl Question {
             name,
             call_id: String::new(),
             session_id: String::new(),
+            sibling: 0,
             cwd: PathBuf::new(),
             arguments,
             progress: None,
@@ -190,6 +192,11 @@ impl Request {
     /// Id of the session; empty without one.
     pub fn session_id(&self) -> &str {
         &self.question.session_id
+    }
+
+    /// Which of the sessions over its tree asks, which have one id; 0 without a session.
+    pub fn sibling(&self) -> u32 {
+        self.question.sibling
     }
 
     /// The working directory of whoever asks; empty if that does not matter.

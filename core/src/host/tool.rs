@@ -44,6 +44,7 @@ impl Tool for HostTool {
             name: call.name,
             call_id: call.id,
             session_id: call.session_id,
+            sibling: call.sibling,
             cwd: call.cwd,
             arguments: Value::Object(call.arguments),
             progress: Some(call.progress),

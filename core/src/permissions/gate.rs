@@ -30,6 +30,7 @@ pub(crate) struct Gate {
 /// A call to judge.
 pub(crate) struct Asking<'a> {
     pub(crate) session_id: &'a str,
+    pub(crate) sibling: u32,
     pub(crate) call_id: &'a str,
     pub(crate) definition: &'a ToolDefinition,
     pub(crate) arguments: &'a JsonObject,
@@ -187,6 +188,7 @@ impl Gate {
         };
         let request = PermissionRequest {
             session_id: call.session_id.to_owned(),
+            sibling: call.sibling,
             call_id: call.call_id.to_owned(),
             tool: tool.clone(),
             effect: target.effect,

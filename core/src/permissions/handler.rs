@@ -42,6 +42,8 @@ where
 pub struct PermissionRequest {
     /// The session's id; empty in a toolbox.
     pub session_id: String,
+    /// Which of the sessions over its tree it is, see [`Session::sibling`](crate::Session::sibling); 0 without a session.
+    pub sibling: u32,
     /// The call's id; empty in a toolbox.
     pub call_id: String,
     /// The tool's name.

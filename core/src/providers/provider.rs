@@ -54,6 +54,8 @@ pub struct Request {
     pub thinking_level: String,
     /// Routing key: requests with the same one share a prompt cache.
     pub session_id: String,
+    /// Which of the sessions over its tree it is, see [`Session::sibling`](crate::Session::sibling); 0 without a session.
+    pub sibling: u32,
     /// What it is for.
     pub purpose: Purpose,
     /// Everything else that may be asked for.
@@ -71,6 +73,7 @@ impl Request {
             tools: Arc::default(),
             thinking_level: "off".to_owned(),
             session_id: String::new(),
+            sibling: 0,
             purpose: Purpose::Turn,
             options: Arc::default(),
             cancel: CancellationToken::new(),

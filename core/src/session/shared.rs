@@ -17,6 +17,8 @@ use crate::tree::Tree;
 
 pub(crate) struct Shared {
     pub(crate) id: Arc<str>,
+    /// Which of the sessions over its tree it is.
+    pub(crate) sibling: u32,
     pub(crate) cwd: PathBuf,
     pub(crate) tree: Tree,
     pub(crate) hub: Hub,
@@ -86,6 +88,7 @@ impl Shared {
             cwd: tree.cwd().to_path_buf(),
             hub: Hub::new(id.clone(), state.sibling),
             id,
+            sibling: state.sibling,
             tree,
             close: CancellationToken::new(),
             choices,

@@ -112,7 +112,7 @@ impl Session {
     /// Which of the sessions over its file this is: 0 for the one that opened or made the file, 1, 2, … in the order of
     /// branching for the others. Events and states carry it.
     pub fn sibling(&self) -> u32 {
-        self.state().sibling
+        self.shared().sibling
     }
 
     /// Whether both are sessions over one tree.

@@ -139,6 +139,8 @@ pub struct ToolCall {
     pub images: Option<ImageTarget>,
     /// The calling session's id.
     pub session_id: String,
+    /// Which of the sessions over its tree it is, see [`Session::sibling`](crate::Session::sibling); 0 without a session.
+    pub sibling: u32,
     /// What commands are told of the session, as environment variables: `PI_SESSION_ID` and its relatives (T207).
     pub session_variables: Vec<(&'static str, String)>,
     /// The agent's own programs, which commands find first: `bin` in the agent directory that the host named for the
@@ -163,6 +165,7 @@ impl ToolCall {
             operations: Operations::local(),
             images: None,
             session_id: String::new(),
+            sibling: 0,
             session_variables: Vec::new(),
             program_dir: None,
             cancel: CancellationToken::new(),

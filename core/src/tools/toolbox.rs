@@ -203,6 +203,7 @@ impl Toolbox {
         let gate = self.shared.gate.read().unwrap_or_else(PoisonError::into_inner).clone();
         let asking = Asking {
             session_id: "",
+            sibling: 0,
             call_id: "",
             definition: tool.definition(),
             arguments: &call.arguments,

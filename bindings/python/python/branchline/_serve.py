@@ -205,12 +205,13 @@ class _Running:
         self.context = ToolContext(request)
         self.loop: Optional[asyncio.AbstractEventLoop] = None
         self.task: Optional[asyncio.Task[Any]] = None
-        self.holds = (tool.holds if isinstance(tool, Question) else "") or self.context.session_id
+        held = tool.holds if isinstance(tool, Question) else ""
+        self.holds = (held, 0) if held else (self.context.session_id, self.context.sibling)
 
     def run(self) -> None:
         """On a thread of its own."""
         try:
-            with serving(self.holds, self.context.call_id):
+            with serving(*self.holds):
                 value = self.tool._invoke(self.context)
                 if inspect.isawaitable(value):  # of a function that does not look like a coroutine function
                     value = asyncio.run(self.later(value))
@@ -242,7 +243,7 @@ class _Running:
 
     async def arun(self) -> None:
         try:
-            with serving(self.holds, self.context.call_id):
+            with serving(*self.holds):
                 value = await self.tool._invoke(self.context)
             self.answer(value)
         except asyncio.CancelledError as error:
@@ -279,10 +280,12 @@ class _Running:
         cancelled = self.context.cancelled
         if cancelled:
             self.context._cancelled.set()  # the notice finds nobody any more
-        with contextlib.suppress(Error):  # answered, or nobody waits
-            self.request.fail(failure(error))
-        if not cancelled:
-            _log.warning("%s failed", self.tool.name, exc_info=error)
+        try:
+            if not cancelled:
+                _log.warning("%s failed", self.tool.name, exc_info=error)
+        finally:  # whatever the program's handlers do
+            with contextlib.suppress(Error):  # answered, or nobody waits
+                self.request.fail(failure(error))
 
 
 def _cancelled() -> type[Error]:

@@ -121,7 +121,7 @@ class SessionCore(SiblingOperations, ContextOperations, ResourceOperations):
         pending = self._native.prompt(
             text, images_json(images), when_running, expand, forced_prompt, capacity_of(capacity)
         )
-        return Run(Call[native.Run](pending).accepted(), self._native, when_running)
+        return Run(Call[native.Run](pending).accepted(), self._native)
 
     def subscribe(self, *, capacity: int = 1024) -> Events:
         """The session's events from now on, of all runs, until it is closed."""

@@ -181,7 +181,7 @@ class ContextOperations:
         """
         message = _message(custom_type, content, display, details)
         pending = native.prompt_custom(self._native, message, when_running, forced_prompt, capacity_of(capacity))
-        return Run(Call[native.Run](pending).accepted(), self._native, when_running)
+        return Run(Call[native.Run](pending).accepted(), self._native)
 
     def abort_retry(self) -> None:
         """Cancels the wait before a failed request is repeated, and with it the repetition; nothing else."""

@@ -13,7 +13,7 @@ from typing import Any, AsyncIterator, Deque, Dict, Generator, Iterator, List, O
 
 from . import _branchline as native
 from ._calls import Aborting, Call
-from ._serving import began_to_run, refuse_to_wait_for_session
+from ._serving import refuse_to_wait_for_session
 from .errors import Error
 from .events import Event, JsonObject, event_from_row
 
@@ -185,10 +185,8 @@ class Run(Events):
     let the run go on, keep the object.
     """
 
-    def __init__(self, run: native.Run, session: native.Session, when_running: str) -> None:
+    def __init__(self, run: native.Run, session: native.Session) -> None:
         super().__init__(run)
-        if when_running == "refuse":
-            began_to_run(session)
         self._run = run
         self._session = session
         self._iterating = False

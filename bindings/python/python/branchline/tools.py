@@ -72,6 +72,8 @@ class ToolContext:
         """The call's id, as the model gave it and events carry it; empty in a toolbox."""
         self.session_id: str = request.session_id()
         """The session that calls; empty in a toolbox."""
+        self.sibling: int = request.sibling()
+        """Which of the sessions over its tree calls: they share one id; see ``Session.sibling``."""
         self.cwd: Path = Path(request.cwd())
         """The working directory of the session or toolbox."""
 
