@@ -10,8 +10,8 @@ from . import _branchline as native
 from .errors import WouldDeadlockError
 
 _waiting: ContextVar[List[Tuple[str, int]]] = ContextVar("branchline_waiting")
-"""A session, by its id and its number among those over its tree, or what else there is. A list, as tasks that a function
-starts have it too: it is emptied when the function ends."""
+"""A session, by its id and its number among those over its tree, or what else there is. A list, as tasks that a
+function starts have it too: it is emptied when the function ends."""
 
 
 @contextlib.contextmanager
