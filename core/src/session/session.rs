@@ -118,7 +118,7 @@ impl Session {
     /// let engine = Engine::new(EngineOptions::default())?;
     /// let session = engine.create_session(SessionOptions::new(".").model("scripted/demo").in_memory(true)).await?;
     /// println!("{}", session.run("What is in this folder?", PromptOptions::default()).await?.text);
-    /// # branchline::Result::Ok(())
+    /// # Ok::<(), branchline::Error>(())
     /// # }).unwrap();
     /// ```
     pub async fn run(&self, text: impl Into<String>, options: PromptOptions) -> Result<RunResult> {
