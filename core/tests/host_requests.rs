@@ -156,21 +156,26 @@ fn the_end_of_the_engine_ends_the_calls_of_its_toolboxes() {
     assert!(call(&tools).join().unwrap().joined_text().contains("was shut down"));
 }
 
-#[test]
-fn a_session_calls_it_and_stores_what_it_said() {
+/// A session that calls the tool once in each run, and the tool's requests.
+fn calling_session() -> (branchline::Session, Requests) {
     let (tool, requests) = tool();
     let engine = Engine::new(EngineOptions::default()).unwrap();
-    let script = json!([
+    let script = json!({"atEnd": "loop", "replies": [
         {"content": [{"type": "toolCall", "id": "c1", "name": "weather", "arguments": {"city": "Kyiv"}}]},
         {"content": [{"type": "text", "text": "It is sunny."}]},
-    ]);
+    ]});
     let script = branchline::providers::scripted::Script::from_json(&script.to_string()).unwrap();
     engine.add_scripted_model("w", script).unwrap();
     let mut options =
         SessionOptions::new(".").permissions(branchline::Permissions::allow()).in_memory(true).model("scripted/w");
     options.tools = Some(vec!["weather".to_owned()]);
     options.custom_tools = vec![tool];
-    let session = block_on(engine.create_session(options)).unwrap();
+    (block_on(engine.create_session(options)).unwrap(), requests)
+}
+
+#[test]
+fn a_session_calls_it_and_stores_what_it_said() {
+    let (session, requests) = calling_session();
     let run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
     let request = asked(&requests);
     assert_eq!((request.session_id(), request.call_id()), (&*session.id(), "c1"));
@@ -183,17 +188,7 @@ fn a_session_calls_it_and_stores_what_it_said() {
 /// Siblings share an id: a request tells which of them asks.
 #[test]
 fn a_request_tells_which_sibling_asks() {
-    let (tool, requests) = tool();
-    let engine = Engine::new(EngineOptions::default()).unwrap();
-    let call = json!({"content": [{"type": "toolCall", "id": "c1", "name": "weather", "arguments": {"city": "Kyiv"}}]});
-    let script = json!({"replies": [call, {"content": [{"type": "text", "text": "Sunny."}]}], "atEnd": "loop"});
-    let script = branchline::providers::scripted::Script::from_json(&script.to_string()).unwrap();
-    engine.add_scripted_model("w", script).unwrap();
-    let mut options =
-        SessionOptions::new(".").permissions(branchline::Permissions::allow()).in_memory(true).model("scripted/w");
-    options.tools = Some(vec!["weather".to_owned()]);
-    options.custom_tools = vec![tool];
-    let first = block_on(engine.create_session(options)).unwrap();
+    let (first, requests) = calling_session();
     let second = block_on(first.branch(BranchPoint::Leaf, BranchOptions::default())).unwrap();
     for (session, number) in [(&first, 0), (&second, 1)] {
         let run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
@@ -201,7 +196,20 @@ fn a_request_tells_which_sibling_asks() {
         assert_eq!((request.session_id(), request.sibling()), (&*first.id(), number));
         assert_eq!(session.sibling(), number);
         request.complete(json!("sun")).unwrap();
-        assert_eq!(block_on(run.result()).unwrap().text, "Sunny.");
+        assert_eq!(block_on(run.result()).unwrap().text, "It is sunny.");
+    }
+}
+
+/// However often it is answered: a host that hears `cancelled` stops the work, and nobody told it that it answered before.
+#[test]
+fn a_cancelled_request_says_so_each_time() {
+    let (session, requests) = calling_session();
+    let _run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
+    let request = asked(&requests);
+    block_on(session.abort()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(request.complete(json!("late")).unwrap_err().code(), ErrorCode::Cancelled);
+        assert_eq!(request.fail("late").unwrap_err().code(), ErrorCode::Cancelled);
     }
 }
 

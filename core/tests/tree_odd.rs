@@ -59,9 +59,10 @@ fn usage_beyond_all_counts_is_no_overflow() {
 #[test]
 fn a_later_line_of_an_id_mends_or_moves_a_cycle() {
     type Lines<'a> = &'a [(&'a str, Option<&'a str>)];
-    let cases: [(Lines<'_>, Lines<'_>); 5] = [
+    let cases: [(Lines<'_>, Lines<'_>); 6] = [
         (&[("a", Some("a"))], &[("a", Some("a"))]),
         (&[("a", Some("a"))], &[("a", None)]),
+        (&[("a", Some("b")), ("b", Some("a"))], &[("a", Some("b")), ("b", Some("c")), ("c", None)]),
         (&[("a", Some("b")), ("b", Some("a"))], &[("b", None)]),
         (&[("a", Some("b")), ("b", Some("c")), ("c", Some("a"))], &[("c", Some("b")), ("d", Some("a"))]),
         (&[("a", Some("b")), ("b", Some("a")), ("x", Some("y"))], &[("y", Some("x")), ("a", Some("x"))]),

@@ -37,6 +37,12 @@ int main(int argc, char **argv) try {
     };
     while (!settled && !events.ended()) events.next_batch(64, BRANCHLINE_WAIT_FOREVER, look);
   }
+  {
+    branchline::Session brief = session.clone();
+    branchline::Events events = brief.events();
+    brief.close();
+    while (!events.ended()) events.next(BRANCHLINE_WAIT_FOREVER, [](const branchline::Event &) {}); // up to the end
+  }
 
   branchline::Session fork = session.fork(first, BRANCHLINE_FORK_AT);
   std::cout << "\n\nleaf:   " << session.leaf() << "\nbranch: " << session.tree_branch() << "\nother:  "

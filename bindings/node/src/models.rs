@@ -9,7 +9,7 @@ use napi_derive::napi;
 
 use crate::engine::Engine;
 use crate::failure::guard;
-use crate::tools::parse;
+use crate::options::value;
 
 #[napi]
 impl Engine {
@@ -51,7 +51,7 @@ impl Engine {
     #[napi]
     pub fn set_key(&self, provider: String, key: String) -> napi::Result<()> {
         guard(|| {
-            let key = Key::from_host_value(parse(&key)?);
+            let key = Key::from_host_value(value(&key)?);
             let key = key.map_err(|problem| Error::new(ErrorCode::InvalidArgument, problem))?;
             self.lifeline.engine.set_key(&provider, key);
             Ok(())
@@ -76,7 +76,7 @@ impl Engine {
     #[napi]
     pub fn add_host_provider(&self, target: u32, definition: String) -> napi::Result<()> {
         guard(|| {
-            let provider = host::provider_from_value(parse(&definition)?, self.shared.desk.asker(), target.into())?;
+            let provider = host::provider_from_value(value(&definition)?, self.shared.desk.asker(), target.into())?;
             self.lifeline.engine.add_provider(Arc::new(provider));
             Ok(())
         })

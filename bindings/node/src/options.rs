@@ -1,7 +1,7 @@
 //! Options as JavaScript writes them. A misspelt one is an error, not a silence.
 
 use branchline::tree::{CreateOptions, Durability, ListOptions};
-use branchline::{Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result};
+use branchline::{Error, ErrorCode, ForkPosition, NavigateOptions, PromptOptions, Result, json};
 use branchline::{ResourceOptions, SessionOptions, WhenRunning};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,8 +11,8 @@ use crate::policy::{Bounds, Policy};
 use crate::replay::Custom;
 
 /// Reads an options object.
-pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
-    serde_json::from_str(json).and_then(branchline::json::form).map_err(|error| {
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).and_then(json::form).map_err(|error| {
         // The place is one in a text that the caller never saw.
         let text = error.to_string();
         let text = text.split(" at line ").next().unwrap_or_default();
@@ -21,8 +21,9 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
 }
 
 /// Reads any JSON value.
-pub(crate) fn value(json: &str) -> Result<Value> {
-    read(json)
+pub(crate) fn value(text: &str) -> Result<Value> {
+    json::parse_given(text.as_bytes())
+        .map_err(|problem| Error::new(ErrorCode::InvalidArgument, format!("the value {problem}")))
 }
 
 /// Options of an engine: what is data, and what is a function on the other side.

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::failure::guard;
+use crate::options::value;
 use crate::outcome::Outcome;
-use crate::tools::parse;
 
 fn invalid(problem: impl Into<String>) -> Error {
     Error::new(ErrorCode::InvalidArgument, problem)
@@ -21,7 +21,7 @@ fn invalid(problem: impl Into<String>) -> Error {
 impl Engine {
     #[napi]
     pub fn store_key(&self, ticket: u32, provider: String, key: String) -> napi::Result<()> {
-        let key = guard(|| StoredKey::from_host_value(parse(&key)?).map_err(invalid))?;
+        let key = guard(|| StoredKey::from_host_value(value(&key)?).map_err(invalid))?;
         let lifeline = self.lifeline.clone();
         self.shared.start(ticket, async move {
             lifeline.engine.store_key(&provider, key).await?;
@@ -32,7 +32,7 @@ impl Engine {
 
     #[napi]
     pub fn store_login(&self, ticket: u32, provider: String, login: String) -> napi::Result<()> {
-        let login = guard(|| match parse(&login)? {
+        let login = guard(|| match value(&login)? {
             Value::Object(entry) => Ok(Login::new(provider, entry)),
             _ => Err(invalid("a login is an object")),
         })?;

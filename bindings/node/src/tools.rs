@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::bridge::Shared;
 use crate::engine::Lifeline;
 use crate::failure::guard;
+use crate::options::value;
 use crate::outcome::Outcome;
 
 /// Notices handed over at once.
@@ -35,11 +36,6 @@ pub(crate) struct Desk {
 pub(crate) struct Function {
     target: u32,
     definition: Value,
-}
-
-pub(crate) fn parse(text: &str) -> Result<Value> {
-    let invalid = || Error::new(ErrorCode::InvalidArgument, "the value cannot be written as JSON");
-    json::parse(text.as_bytes()).ok_or_else(invalid)
 }
 
 impl Desk {
@@ -156,7 +152,7 @@ impl ToolDesk {
     #[napi]
     pub fn complete(&self, id: u32, result: String) -> napi::Result<bool> {
         guard(|| {
-            let result = parse(&result)?;
+            let result = value(&result)?;
             self.shared.desk.answer(id, |request| request.complete(result))
         })
     }
@@ -172,7 +168,7 @@ impl ToolDesk {
         guard(|| {
             let request = self.shared.desk.open().get(&u64::from(id)).cloned();
             let Some(request) = request else { return Ok(false) };
-            match request.push_value(&parse(&piece)?) {
+            match request.push_value(&value(&piece)?) {
                 Err(error) if error.code() == ErrorCode::Cancelled => Ok(false),
                 result => result.map(|()| true),
             }
@@ -190,7 +186,7 @@ impl ToolDesk {
     pub fn progress(&self, id: u32, partial: String) -> napi::Result<bool> {
         guard(|| {
             let request = self.shared.desk.open().get(&u64::from(id)).cloned();
-            request.map_or(Ok(false), |request| request.progress(parse(&partial)?))
+            request.map_or(Ok(false), |request| request.progress(value(&partial)?))
         })
     }
 }
@@ -247,7 +243,7 @@ impl Toolbox {
                 let text = "the engine of this toolbox was shut down; make another";
                 return Err(Error::new(ErrorCode::Closed, text));
             }
-            let call = self.toolbox.start(&name, parse(&arguments)?);
+            let call = self.toolbox.start(&name, value(&arguments)?);
             let cancel = call.cancel_token();
             Ok(ToolCall { shared: self.shared.clone(), slot: Arc::new(Mutex::new(Some(call))), cancel })
         })

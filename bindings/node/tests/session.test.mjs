@@ -220,3 +220,12 @@ test('a file is read without a session, and a path of it exported', async (t) =>
   await assert.rejects(s.engine.readSession(missing), { code: 'storage_failed', path: missing })
   await assert.rejects(readSession(s.path, { readOnly: true, engine: s.engine }), { code: 'invalid_argument' })
 })
+
+test('data that would not be kept whole is refused', async (t) => {
+  const nested = (depth) => (depth === 0 ? 'leaf' : [nested(depth - 1)])
+  const s = await session(t)
+  for (const depth of [110, 150]) {
+    await assert.rejects(s.appendCustom('x', nested(depth)), { code: 'invalid_argument', message: /nested deeper than 100 levels/ })
+  }
+  assert.deepEqual(s.entry(await s.appendCustom('x', nested(99))).data, nested(99))
+})

@@ -67,7 +67,8 @@ pub(crate) fn id_call(future: impl Future<Output = branchline::Result<String>> +
 }
 
 pub(crate) fn json_value(py: Python<'_>, text: &str) -> PyResult<Value> {
-    json::parse_given(text.as_bytes()).map_err(|problem| error::invalid(py, format!("the value {problem}")))
+    py.detach(|| json::parse_given(text.as_bytes()))
+        .map_err(|problem| error::invalid(py, format!("the value {problem}")))
 }
 
 #[pymethods]

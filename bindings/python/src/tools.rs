@@ -12,14 +12,11 @@ use branchline::{Error, ErrorCode, json};
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::error::{self, IntoPyResult};
+use crate::error::IntoPyResult;
 use crate::owned::Owned;
 use crate::pending::Pending;
 use crate::policy::Permissions;
-
-fn value(py: Python<'_>, text: &str) -> PyResult<Value> {
-    py.detach(|| json::parse(text.as_bytes())).ok_or_else(|| error::invalid(py, "the value cannot be written as JSON"))
-}
+use crate::session::json_value;
 
 fn result_json(result: &ToolResult) -> String {
     json::to_string(&result.to_host_value())
@@ -64,7 +61,7 @@ impl Requests {
 
     /// A tool whose calls come here, with a number that says whose they are.
     fn tool(&self, py: Python<'_>, definition_json: &str, target: u64) -> PyResult<PythonTool> {
-        let definition = value(py, definition_json)?;
+        let definition = json_value(py, definition_json)?;
         let tool = HostTool::new(definition, self.queue.get(py)?.0.clone(), target).py(py)?;
         Ok(PythonTool::new(Arc::new(tool)))
     }
@@ -144,7 +141,7 @@ impl Request {
     }
 
     fn complete(&self, py: Python<'_>, result_json: &str) -> PyResult<()> {
-        let (request, value) = (self.request.get(py)?, value(py, result_json)?);
+        let (request, value) = (self.request.get(py)?, json_value(py, result_json)?);
         py.detach(|| request.complete(value)).py(py)
     }
 
@@ -165,7 +162,7 @@ impl Request {
 
     /// Whether there was room for it.
     fn progress(&self, py: Python<'_>, partial_json: &str) -> PyResult<bool> {
-        let (request, value) = (self.request.get(py)?, value(py, partial_json)?);
+        let (request, value) = (self.request.get(py)?, json_value(py, partial_json)?);
         request.progress(value).py(py)
     }
 }
@@ -209,7 +206,7 @@ impl Toolbox {
             let closed = Error::new(ErrorCode::Closed, "the engine of this toolbox was closed; make another");
             return Err(closed).py(py);
         }
-        let call = toolbox.start(name, value(py, arguments_json)?);
+        let call = toolbox.start(name, json_value(py, arguments_json)?);
         let cancel = call.cancel_token();
         Ok(ToolCall { call: Owned::new((Arc::new(Mutex::new(Some(call))), cancel)) })
     }

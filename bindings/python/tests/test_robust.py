@@ -58,6 +58,30 @@ def test_whatever_a_tool_raises_is_a_failed_call(scripted, name):
     assert session.tree[session.leaf].text == "after"
 
 
+def nested(depth):
+    value = "leaf"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_data_that_would_not_be_kept_whole_is_refused(scripted):
+    @bl.tool
+    def plain() -> list:
+        return nested(150)
+
+    @bl.tool
+    async def coroutine() -> list:
+        return nested(150)
+
+    session = scripted(call("plain", {}), call("coroutine", {}), say("after"), tools=[plain, coroutine])
+    for text in tool_texts(session.run("x")):
+        assert "nested deeper than 100 levels" in text
+    with pytest.raises(errors.InvalidArgumentError, match="nested deeper than 100 levels"):
+        session.append_custom("x", nested(150))
+    assert session.tree[session.append_custom("x", nested(99))].raw["data"] == nested(99)
+
+
 def test_a_task_of_a_tool_that_exits_ends_nothing_else(scripted):
     @bl.tool
     async def leave() -> str:

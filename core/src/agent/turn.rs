@@ -27,8 +27,7 @@ impl Actor {
         let message = match self.ready().and_then(|()| input.message(options.images)) {
             Ok(message) => message,
             Err(error) => {
-                let _ = reply.send(Err(error));
-                return;
+                return self.reply(reply, Err(error));
             }
         };
         if reply.is_closed() {
@@ -39,7 +38,7 @@ impl Actor {
             activity.forced_prompt = Some(forced::message(text));
         }
         let events = Events::new(self.shared.hub.subscribe(options.capacity, true));
-        let _ = reply.send(Ok((events, outcome)));
+        self.reply(reply, Ok((events, outcome)));
         let result = self.work(message).await;
         let result = result.and(self.sync_turn().await);
         self.settle(result);

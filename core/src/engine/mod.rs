@@ -76,7 +76,8 @@ const MOST_THREADS: usize = 512;
 impl Engine {
     /// Starts an engine.
     ///
-    /// Errors: `invalid_argument` for more than 512 worker threads; `internal` when they cannot be started; `file_exists` and `storage_failed` of the file to record to.
+    /// Errors: `invalid_argument` for more than 512 worker threads; `internal` when they cannot be started; `file_exists` and
+    /// `storage_failed` of the file to record to.
     pub fn new(options: EngineOptions) -> Result<Engine> {
         let default = || std::thread::available_parallelism().map_or(2, usize::from).min(4);
         let threads = options.worker_threads.unwrap_or_else(default).max(1);

@@ -12,7 +12,7 @@ use crate::tools::Operations;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// Worker threads for everything the engine does; `None` is one for each processor, at most 4.
+    /// Worker threads for everything the engine does; `None` is one for each processor, at most 4. At most 512.
     pub worker_threads: Option<usize>,
     /// Where sessions and settings live; `None` is `$PI_CODING_AGENT_DIR` or `~/.pi/agent` (S38). Commands find the
     /// programs in `bin` of one that is named here (T207).

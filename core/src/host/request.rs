@@ -266,11 +266,10 @@ impl Request {
 
     /// Errors: as [`complete`](Self::complete) when there is nothing to answer any more.
     pub(super) fn check_open(&self) -> Result<()> {
-        match self.reply().is_some() {
-            _ if self.is_cancelled() => Err(unwanted()),
-            false => Err(answered()),
-            true => Ok(()),
+        if self.reply().is_none() || self.is_cancelled() {
+            return Err(self.over());
         }
+        Ok(())
     }
 
     /// Writes the end of a model's answer; if that fails it can be done again.
@@ -286,12 +285,17 @@ impl Request {
 
     fn answer(&self, reply: Reply) -> Result<()> {
         let Some(sender) = self.reply().take() else {
-            return Err(if self.is_cancelled() { unwanted() } else { answered() });
+            return Err(self.over());
         };
         match sender.send(reply) {
             Ok(()) => Ok(()),
             Err(_) => Err(unwanted()),
         }
+    }
+
+    /// Why there is nothing to answer any more.
+    fn over(&self) -> Error {
+        if self.is_cancelled() { unwanted() } else { invalid("the request was answered before".to_owned()) }
     }
 
     fn reply(&self) -> std::sync::MutexGuard<'_, Option<oneshot::Sender<Reply>>> {
@@ -303,10 +307,6 @@ impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request").field("id", &self.id).field("name", &self.name()).finish_non_exhaustive()
     }
-}
-
-fn answered() -> Error {
-    invalid("the request was answered before".to_owned())
 }
 
 fn unwanted() -> Error {

@@ -2,7 +2,7 @@
 
 use super::block::LEN;
 use super::number;
-use super::scan::{Sink, scan_noting};
+use super::scan::{Sink, SyntaxError, scan_noting};
 use super::text::{
     Escape, copy_body, decode_string, has_lone_surrogate, lossy, lossy_owned, push_char, write_escaped, write_string,
     write_unicode_escape,
@@ -28,12 +28,12 @@ const RESERVED: &str = "$serde_json::private::";
 /// Repeated names stay: a `serde_json::Value` takes the last, as JavaScript does, but a derived struct refuses them.
 /// A text that is not JSON stays not JSON.
 pub fn to_serde(text: &[u8]) -> Cow<'_, str> {
-    readable(text).unwrap_or_else(|| lossy(text))
+    readable(text).map_or_else(|_| lossy(text), |(text, _)| text)
 }
 
 /// The value of a JSON text, read through [`to_serde`]; `None` when it is not JSON.
 pub fn parse(text: &[u8]) -> Option<serde_json::Value> {
-    serde_json::from_str(&readable(text)?).ok()
+    serde_json::from_str(&readable(text).ok()?.0).ok()
 }
 
 /// The value of a JSON text of a host. What [`to_serde`] would leave out of a text that is nested too deeply is refused
@@ -42,27 +42,23 @@ pub fn parse(text: &[u8]) -> Option<serde_json::Value> {
 /// # Errors
 /// A sentence without its subject: what is wrong with the text.
 pub fn parse_given(text: &[u8]) -> Result<serde_json::Value, String> {
-    let mut survey = Survey { text, depth: 0, deepest: 0, change: false };
-    if let Err(error) = scan_noting(text, &mut survey) {
-        return Err(format!("is not JSON: wrong at offset {}", error.offset));
+    let (text, depth) = readable(text).map_err(|error| format!("is not JSON: wrong at offset {}", error.offset))?;
+    if depth > MAX_DEPTH {
+        return Err(format!("is nested deeper than {MAX_DEPTH} levels"));
     }
-    match survey.deepest > MAX_DEPTH {
-        true => Err(format!("is nested deeper than {MAX_DEPTH} levels")),
-        false => parse(text).ok_or_else(|| "is not JSON".to_owned()),
-    }
+    serde_json::from_str(&text).map_err(|error| format!("is not JSON: {error}"))
 }
 
-/// [`to_serde`], or `None` when `text` is not JSON.
-fn readable(text: &[u8]) -> Option<Cow<'_, str>> {
+/// [`to_serde`] of a JSON text, and how deeply the text is nested.
+fn readable(text: &[u8]) -> Result<(Cow<'_, str>, usize), SyntaxError> {
     let text = lossy(text);
     let bytes = text.as_bytes();
     let mut survey = Survey { text: bytes, depth: 0, deepest: 0, change: false };
-    let (_, reducible) = scan_noting(bytes, &mut survey).ok()?;
+    let (_, reducible) = scan_noting(bytes, &mut survey)?;
     // Hardly any text has an escape of the kind that could be a lone surrogate, so few are read a second time.
-    if survey.change || (reducible && has_lone_surrogate(bytes)) {
-        return Some(Cow::Owned(lossy_owned(copy(bytes))));
-    }
-    Some(text)
+    let change = survey.change || survey.deepest > MAX_DEPTH || (reducible && has_lone_surrogate(bytes));
+    let depth = survey.deepest;
+    Ok((if change { Cow::Owned(lossy_owned(copy(bytes))) } else { text }, depth))
 }
 
 /// Finds out whether anything in a text has to change.
@@ -77,7 +73,6 @@ impl Sink for Survey<'_> {
     fn open(&mut self, _object: bool, _at: usize) {
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
-        self.change |= self.depth > MAX_DEPTH;
     }
 
     fn close(&mut self, _object: bool, _at: usize) {

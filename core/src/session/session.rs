@@ -369,7 +369,7 @@ impl Session {
     }
 
     /// Aborts what runs, ends the session and, if no [sibling](Session::branch) uses it any more, releases its file;
-    /// returns when that is done. Idempotent.
+    /// returns when that is done. It begins when this is called, whether the future is awaited or not. Idempotent.
     pub fn close(&self) -> impl Future<Output = Result<()>> + Send + 'static {
         let shared = self.shared().clone();
         shared.close.cancel();

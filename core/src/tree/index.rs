@@ -63,8 +63,8 @@ pub(crate) struct Index {
     missing: HashMap<Box<str>, Vec<(u32, u32)>>,
     /// (entry, lines that are no entries before it), where that number changes: header, blank and bad lines.
     skipped: Vec<(u32, u64)>,
-    /// Edges taken out because they closed a cycle: parent → the nodes that name it.
-    cut: HashMap<u32, Vec<u32>>,
+    /// Edges taken out because they closed a cycle: parent → the nodes that name it, each with its line.
+    cut: HashMap<u32, Vec<(u32, u32)>>,
     /// Set when an edge was added that does not point backwards; only such edges can close a cycle.
     check_cycles: bool,
     adjacency: Option<Adjacency>,
@@ -117,7 +117,7 @@ impl Index {
         }
         let unchecked = std::mem::take(&mut self.unchecked);
         // A node that waited for its parent may since have been cut from it.
-        let cut: HashSet<u32> = self.cut.values().flatten().copied().collect();
+        let cut: HashSet<u32> = self.cut.values().flatten().map(|(node, _)| *node).collect();
         for (line, node) in unchecked {
             let entry = self.nodes[node as usize];
             if entry.line == line && entry.parent == ORPHAN && !cut.contains(&node) {
@@ -167,7 +167,6 @@ impl Index {
             self.diagnostics.push(line_number, fact.offset, DiagnosticKind::DuplicateId, message);
             // The new parent may be a descendant of the earlier line.
             self.check_cycles |= parent < ORPHAN || !self.cut.is_empty();
-            self.cut.values_mut().for_each(|cut| cut.retain(|known| *known != node));
             self.nodes[node as usize] = entry;
             self.adjacency = None;
         }
@@ -215,11 +214,15 @@ impl Index {
         const NEW: u32 = 0;
         // What was cut before may close no cycle any more: a later line of an id can name another parent.
         let cut = std::mem::take(&mut self.cut);
-        let told: HashSet<u32> = cut.values().flatten().copied().collect();
+        let mut told = HashSet::new();
         for (parent, children) in cut {
-            for child in children {
-                self.nodes[child as usize].parent = parent;
-                self.adjacency = None;
+            for (child, line) in children {
+                let node = &mut self.nodes[child as usize];
+                if node.line == line {
+                    node.parent = parent;
+                    self.adjacency = None;
+                    told.insert((child, line));
+                }
             }
         }
         let mut seen = vec![NEW; self.nodes.len()];
@@ -240,16 +243,17 @@ impl Index {
                 next = self.nodes[next as usize].parent;
             }
             let parent = self.nodes[first as usize].parent;
-            self.cut.entry(parent).or_default().push(first);
+            let line = self.nodes[first as usize].line;
+            self.cut.entry(parent).or_default().push((first, line));
             self.nodes[first as usize].parent = ORPHAN;
             self.adjacency = None;
-            if told.contains(&first) {
+            if told.contains(&(first, line)) {
                 continue;
             }
             let place = self.place(first);
             let message =
                 format!("following parentId from {:?} comes back to it; it is shown as a root", self.ids.id(first));
-            let number = self.line_number(self.nodes[first as usize].line);
+            let number = self.line_number(line);
             self.diagnostics.push(number, place.offset, DiagnosticKind::Cycle, message);
         }
     }
@@ -361,7 +365,7 @@ impl Index {
         let Some(adjacency) = &self.adjacency else { return Vec::new() };
         let mut children = adjacency.children(parent);
         if let Some(cut) = parent.and_then(|parent| self.cut.get(&parent)) {
-            children.extend(cut);
+            children.extend(cut.iter().map(|(node, _)| node));
             children.sort_unstable();
         }
         children

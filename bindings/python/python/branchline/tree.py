@@ -11,14 +11,12 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union, overload
 
 from . import _branchline as native
 from . import _show
 from .errors import EntryNotFoundError
 from .events import JsonObject, text_of
-
-T = TypeVar("T")
 
 _BATCH = 256
 
@@ -212,12 +210,14 @@ class Tree:
 
     def _at(self, leaf: Optional[str]) -> Optional[str]:
         """The leaf that is meant. The core is lenient with ids that it does not know; a program has mistaken itself."""
-        return self.leaf if leaf is None else self._known(leaf, leaf)
+        if leaf is None:
+            return self.leaf
+        self._check(leaf)
+        return leaf
 
-    def _known(self, id: str, answer: T) -> T:
+    def _check(self, id: str) -> None:
         if not self._tree.contains(id):
             raise EntryNotFoundError(f"no entry has the id {id!r}")
-        return answer
 
     def entry(self, id: str) -> Optional[Entry]:
         """The entry with this id, or None."""
@@ -242,7 +242,10 @@ class Tree:
 
         In a damaged file entries may name a parent that is not there; it has children, too.
         """
-        return self._tree.children(id) or self._known(id, [])
+        children = self._tree.children(id)
+        if not children:
+            self._check(id)
+        return children
 
     def branch(self, leaf: Optional[str] = None) -> Branch:
         """The path to an entry; by default to the session's leaf."""
