@@ -156,8 +156,8 @@ fn the_end_of_the_engine_ends_the_calls_of_its_toolboxes() {
     assert!(call(&tools).join().unwrap().joined_text().contains("was shut down"));
 }
 
-/// A session that calls the tool once in each run, and the tool's requests.
-fn calling_session() -> (branchline::Session, Requests) {
+/// A session that calls the tool once in each run, the tool's requests, and the engine, which has to live.
+fn calling_session() -> (Engine, branchline::Session, Requests) {
     let (tool, requests) = tool();
     let engine = Engine::new(EngineOptions::default()).unwrap();
     let script = json!({"atEnd": "loop", "replies": [
@@ -170,12 +170,13 @@ fn calling_session() -> (branchline::Session, Requests) {
         SessionOptions::new(".").permissions(branchline::Permissions::allow()).in_memory(true).model("scripted/w");
     options.tools = Some(vec!["weather".to_owned()]);
     options.custom_tools = vec![tool];
-    (block_on(engine.create_session(options)).unwrap(), requests)
+    let session = block_on(engine.create_session(options)).unwrap();
+    (engine, session, requests)
 }
 
 #[test]
 fn a_session_calls_it_and_stores_what_it_said() {
-    let (session, requests) = calling_session();
+    let (_engine, session, requests) = calling_session();
     let run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
     let request = asked(&requests);
     assert_eq!((request.session_id(), request.call_id()), (&*session.id(), "c1"));
@@ -188,7 +189,7 @@ fn a_session_calls_it_and_stores_what_it_said() {
 /// Siblings share an id: a request tells which of them asks.
 #[test]
 fn a_request_tells_which_sibling_asks() {
-    let (first, requests) = calling_session();
+    let (_engine, first, requests) = calling_session();
     let second = block_on(first.branch(BranchPoint::Leaf, BranchOptions::default())).unwrap();
     for (session, number) in [(&first, 0), (&second, 1)] {
         let run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
@@ -203,7 +204,7 @@ fn a_request_tells_which_sibling_asks() {
 /// However often it is answered: a host that hears `cancelled` stops the work, and nobody told it that it answered before.
 #[test]
 fn a_cancelled_request_says_so_each_time() {
-    let (session, requests) = calling_session();
+    let (_engine, session, requests) = calling_session();
     let _run = block_on(session.prompt("Weather?", PromptOptions::default())).unwrap();
     let request = asked(&requests);
     block_on(session.abort()).unwrap();
